@@ -374,6 +374,22 @@ export const protocol: Mutant[] = [
     rule: "docs/design/errors-and-streams.md, Context overflow",
   },
   {
+    name: "an engine's status is believed against its words",
+    file: "src/core/protocol/refusal.ts",
+    find: "?.means ?? answered",
+    replace: "?.status ?? answered",
+    caughtBy: [refusal],
+    rule: "docs/engines.md, What refusals mean",
+  },
+  {
+    name: "a spent credit of the operator is the client's to change",
+    file: "src/core/protocol/dialects/refusals.ts",
+    find: "(your credit balance is too low|",
+    replace: "(",
+    caughtBy: [refusal],
+    rule: "docs/engines.md, What refusals mean",
+  },
+  {
     name: "a word that Gemini adds to a reason hides it",
     file: "src/core/protocol/answer.ts",
     find: '.replace(/^((content|function_call)_filter):.*/, "$1")',

@@ -143,6 +143,14 @@ export const upstream: Mutant[] = [
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
   {
+    name: "an account without money is a full engine, asked first by every request",
+    file: "src/core/upstream/attempt.ts",
+    find: 'if (isMisconfigured(fault)) return "refused";',
+    replace: 'if (isMisconfigured(fault) && status !== 429) return "refused";',
+    caughtBy: ["test/core/protocol/refusal.test.ts > 429 for an account"],
+    rule: "docs/design/errors-and-streams.md, Engine failures",
+  },
+  {
     name: "an engine that has announced its answer must begin it within the time between two parts",
     file: "src/core/upstream/ask.ts",
     find: "isBegun ||= batch.some(isPartStart);",

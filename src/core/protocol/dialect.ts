@@ -166,6 +166,8 @@ export interface Refusals {
   full: readonly RegExp[];
   /** The message of a refusal whose cause the operator has to correct, whatever the refusal's status. */
   operators: readonly RegExp[];
+  /** The type and message of errors that mean another status than the engine's own. */
+  otherwise: readonly { status: number; words: RegExp; means: number }[];
   /** The message of a 500 from an engine that could not read a field of the request. */
   unread: readonly { words: RegExp; param: string }[];
   /**

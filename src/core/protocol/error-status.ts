@@ -12,6 +12,8 @@ export function statusWithin(error: JsonObject): number {
 }
 
 const statuses: Partial<Record<string, number>> = {
+  // Code of z.ai.
+  1302: 429,
   invalid_prompt: 400,
   invalid_request_error: 400,
   context_length_exceeded: 400,

@@ -29,7 +29,7 @@ export function refusalFault(
 }
 
 function publicFault(
-  status: number,
+  answered: number,
   error: JsonObject,
   said: Refusals,
   field: NamedField | undefined,
@@ -37,7 +37,8 @@ function publicFault(
 ): Fault {
   // The fault's cause, which goes to the log, does not quote the engine either: the engine's text may hold names, hosts
   // and the caller's words.
-  const cause = new Error(`the upstream answered ${status}`);
+  const cause = new Error(`the upstream answered ${answered}`);
+  const status = statusMeant(answered, error, said);
   const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
   if (unread) return publicFault(400, error, said, unread, named);
   // In a 429, the words for a context that is too long are about a limit of tokens per minute.
@@ -73,6 +74,12 @@ function publicFault(
   }
 }
 
+/** The status that an engine's error means, which may differ from the status of its answer. */
+function statusMeant(answered: number, error: JsonObject, { otherwise }: Refusals): number {
+  const text = `${textOf(error.type)} ${headOf(error)}`;
+  return otherwise.find(({ status, words }) => status === answered && words.test(text))?.means ?? answered;
+}
+
 /** Whether the operator has to correct something before the engine can serve anybody. */
 export function isMisconfigured({ code, details }: Fault): boolean {
   return code === "upstream_unavailable" && details.retryAfterSeconds === misconfigured_s;
@@ -83,7 +90,7 @@ const operators: ReadonlySet<number> = new Set([401, 402, 403, 404]);
 
 const formatField: NamedField = { param: "response_format", engineProtocol: "openai-chat" };
 const unavailable = "The model is not available at the moment. Please try again shortly.";
-const failedToWrite = "The model failed to write its tool calls in a form that can be read. Please try again.";
+const failedToWrite = "The model failed to write its answer in a form that can be read. Please try again.";
 
 const overloaded = "The model is overloaded. Please try again shortly.";
 

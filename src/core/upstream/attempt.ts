@@ -73,8 +73,8 @@ export function endOfCause(cause: unknown): AttemptEnd {
 export function kindOfRefusal(status: number, fault: Fault): AttemptKind {
   if (fault.code === "context_length_exceeded") return "too_long";
   if (fault.status === 400) return "rejected";
-  if (status === 429 || fault.code === "capacity_exceeded") return "busy";
   if (isMisconfigured(fault)) return "refused";
+  if (status === 429 || fault.code === "capacity_exceeded") return "busy";
   return status === 408 || status === 504 ? "timeout" : "failed";
 }
 

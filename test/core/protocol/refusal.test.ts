@@ -246,6 +246,22 @@ describe("a 400 that is not about the request", () => {
     { code: "1211", message: "Unknown Model, please check the model code." },
     { message: "The provided model identifier is invalid." },
     { message: "Model Not Exist" },
+    {
+      type: "invalid_request_error",
+      message: "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade.",
+    },
+    { message: "You have reached your specified API usage limits. You will regain access on 2026-04-01 at 00:00 UTC." },
+    { message: "You have reached your specified workspace API usage limits." },
+    { message: "This organization has been disabled." },
+    { code: 400, message: "API key not valid. Please pass a valid API key.", status: "INVALID_ARGUMENT" },
+    { code: 400, message: "API key expired. Please renew the API key.", status: "INVALID_ARGUMENT" },
+    { message: "Incorrect API key provided: na***ys. You can obtain an API key from https://console.x.ai." },
+    { code: "Arrearage", message: "Access denied, please make sure your account is in good standing." },
+    {
+      code: "400",
+      message:
+        'litellm.BadRequestError: AnthropicException - b\'{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}\'',
+    },
   ])("is the operator's to correct: %j", (error) => {
     const fault = refusalFault(400, error);
     expect([fault.code, fault.details.retryAfterSeconds, kindOfRefusal(400, fault)]).toEqual([
@@ -255,8 +271,24 @@ describe("a 400 that is not about the request", () => {
     ]);
   });
 
-  test("is the model's, which another attempt may do better", () => {
-    const fault = refusalFault(400, { code: "tool_use_failed", message: "Failed to call a function." });
+  test("stays the client's if it only quotes such words", () => {
+    const message = "messages.1.content: Input should be a valid string, got 'Incorrect API key provided: why?'";
+    expect(refusalFault(400, { message }).code).toBe("invalid_value");
+  });
+
+  test.each([
+    { code: "tool_use_failed", message: "Failed to call a function." },
+    {
+      code: "json_validate_failed",
+      message: "Failed to generate JSON. Please adjust your prompt. See 'failed_generation' for more details.",
+    },
+    {
+      code: "400",
+      message:
+        'litellm.BadRequestError: GroqException - {"error":{"message":"Failed to generate JSON. Please adjust your prompt.","code":"json_validate_failed"}}',
+    },
+  ])("is the model's, which another attempt may do better: %j", (error) => {
+    const fault = refusalFault(400, error);
     expect([fault.code, kindOfRefusal(400, fault)]).toEqual(["upstream_unavailable", "failed"]);
   });
 
@@ -266,6 +298,75 @@ describe("a 400 that is not about the request", () => {
   ])("names the format that cannot be enforced: %j", (error) =>
     expect(refusalFault(400, error).details.param).toBe("response_format"),
   );
+});
+
+describe("a refusal whose status says something else than its words", () => {
+  const ends = (status: number, error: JsonObject) => {
+    const fault = refusalFault(status, error);
+    return [fault.code, kindOfRefusal(status, fault)];
+  };
+  const contentSafe =
+    "Content violates usage guidelines. Team: 1, API key ID: 2, Model: grok-4, Failed check: SAFETY_CHECK_TYPE_BIO";
+
+  test.each([
+    { message: contentSafe },
+    {
+      code: 403,
+      message: 'openai/gpt-5 requires moderation on OpenRouter. Your input was flagged for "violence".',
+      metadata: { reasons: ["violence"], flagged_input: "..." },
+    },
+  ])("403 for flagged content is the client's to change, and no wrong key: %j", (error) => {
+    expect(ends(403, error)).toEqual(["invalid_value", "rejected"]);
+    expect(refusalFault(403, error).message).toContain("its content, which a content policy filters");
+  });
+
+  test("any other 403 is about the operator's key", () => {
+    expect(ends(403, { message: "Your account was suspended because it violates usage guidelines." })).toEqual([
+      "upstream_unavailable",
+      "refused",
+    ]);
+  });
+
+  const quota = "You exceeded your current quota, please check your plan and billing details.";
+  test.each([
+    {
+      code: "insufficient_quota",
+      message: `${quota} For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.`,
+    },
+    {
+      type: "exceeded_current_quota_error",
+      message: "Your account org-1 <ak-2> is suspended, please check your plan and billing details",
+    },
+    { code: "1113", message: "Insufficient balance or no resource package. Please recharge." },
+  ])("429 for an account without money lasts until the operator pays: %j", (error) => {
+    expect(ends(429, error)).toEqual(["upstream_unavailable", "refused"]);
+    expect(refusalFault(429, error).details.retryAfterSeconds).toBe(120);
+  });
+
+  test.each([
+    { code: "insufficient_quota", message: `${quota} For details, see: https://help.aliyun.com/zh/model-studio` },
+    { code: "insufficient_quota", message: quota },
+    { code: 429, message: `${quota} For more information on this error, head to: https://ai.google.dev/gemini-api` },
+    { code: "1302", message: "Rate limit reached for requests" },
+  ])("429 for the tokens of a minute is that the engine is full: %j", (error) => {
+    expect(ends(429, error)).toEqual(["capacity_exceeded", "busy"]);
+  });
+
+  test("413 for the tokens of a minute is that the engine is full, and another 413 is the client's", () => {
+    const message =
+      "Request too large for model `llama-3.1-8b-instant` in organization `org_1` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 12328, please reduce your message size and try again.";
+    expect(ends(413, { message, type: "tokens", code: "rate_limit_exceeded" })).toEqual(["capacity_exceeded", "busy"]);
+    expect(ends(413, { message: "The body is too large." })).toEqual(["invalid_value", "rejected"]);
+  });
+
+  test("500 for a context that llama.cpp's slots share is that the engine is full: the input may be short", () => {
+    const shared = { code: 500, type: "server_error", message: "Context size has been exceeded." };
+    expect(ends(500, shared)).toEqual(["capacity_exceeded", "busy"]);
+    const tooLong = { ...shared, type: "exceed_context_size_error" };
+    expect(ends(400, tooLong)).toEqual(["context_length_exceeded", "too_long"]);
+    // LM Studio, inside a stream.
+    expect(ends(500, { message: "Context size has been exceeded." })[0]).toBe("context_length_exceeded");
+  });
 });
 
 test("clients know our words for it by the patterns in their sources", () => {

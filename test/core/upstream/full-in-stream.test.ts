@@ -21,6 +21,8 @@ const streams: Record<UpstreamProtocol, { full: object[]; failed: object[] }> = 
       { error: { message: "Slow down.", type: "rate_limit_error", code: null } },
       { error: { message: "Slow down.", type: "requests", code: "rate_limit_exceeded" } },
       { object: "error", message: full, type: "ServiceUnavailable", code: 503 },
+      { error: { message: "Rate limit reached for requests", code: "1302" } },
+      { error: { message: "Context size has been exceeded.", type: "server_error", code: 500 } },
     ],
     failed: [
       { error: { message: "CUDA error", code: 500 } },

@@ -35,7 +35,7 @@ export const anyRefusals: Refusals = {
     /(?:must be <=|tokens allowed \(|exceeds the limit of|configured limit of|model token limit:) ?(\d+)/i,
   ],
   // Messages of Groq.
-  failed: [/^tool_use_failed\b/, /failed to call a function/i],
+  failed: [/^(tool_use|json_validate)_failed\b/, /failed to call a function/i, /failed to generate JSON\b/i],
   format: [
     /\bgrammar\b/i,
     /json.?schema (contains features|conversion failed|is (invalid|not (valid|supported)))|invalid json.?schema/i,
@@ -54,6 +54,23 @@ export const anyRefusals: Refusals = {
     // 400 where others answer 404.
     /is not a valid model id|unknown model\b|provided model identifier is invalid|model not exist\b|^\S* ?invalid model:/i,
     /\bmodel [`'"][^`'"]{1,200}[`'"] (does not exist|not found)/i,
+    // Messages about the operator's account or key: of Anthropic, Gemini, xAI and DashScope, also behind LiteLLM.
+    /^\S* ?(litellm\..{0,200})?(your credit balance is too low|you have reached your specified (workspace )?api usage limits|this organization has been disabled)/is,
+    /^\S* ?(litellm\..{0,200})?(api key (not valid|expired|not found)|incorrect api key provided|arrearage\b|access denied, please make sure your account is in good standing)/is,
+  ],
+  otherwise: [
+    // Messages about content, not about the operator's key: of OpenRouter and xAI.
+    { status: 403, words: /\brequires moderation on\b.*\binput was flagged\b/i, means: 400 },
+    { status: 403, words: /^\S* content violates usage guidelines\b/i, means: 400 },
+    // A message of Groq about the tokens of a minute.
+    { status: 413, words: /\bon tokens per minute \(TPM\)/i, means: 429 },
+    // Messages about an account without money: of OpenAI, and of Moonshot and z.ai. DashScope and Gemini say the same as
+    // OpenAI of a minute's tokens, but with other addresses.
+    { status: 429, words: /exceeded your current quota\b.*platform\.openai\.com/is, means: 402 },
+    { status: 429, words: /\binsufficient balance\b|\baccount\b.{0,120} is suspended\b/i, means: 402 },
+    // The message of llama.cpp if its running requests together fill the context that its slots share. LM Studio says
+    // the same without a type of an input that is too long.
+    { status: 500, words: /^server_error context size has been exceeded\.?$/i, means: 429 },
   ],
   unread: [
     { words: /^Failed to parse tools/, param: "tools" },
@@ -66,7 +83,7 @@ export const anyRefusals: Refusals = {
   things: [
     {
       words:
-        /content (management|safety|filter)|content_(filter|policy)|usage polic|safety (filter|system)|data_inspection_failed|\b1301\b/i,
+        /content (management|safety|filter)|content_(filter|policy)|usage polic|safety (filter|system)|data_inspection_failed|\b1301\b|input was flagged|violates usage guidelines/i,
       thing: "its content, which a content policy filters",
     },
     { words: /grammar|json.?schema|response_format|structured output|guided/i, thing: "the form of the answer" },
