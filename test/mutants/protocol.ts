@@ -406,6 +406,14 @@ export const protocol: Mutant[] = [
     rule: "docs/engines.md, How answers end",
   },
   {
+    name: "vectors without an index all have the first one",
+    file: "src/features/operations/embeddings.ts",
+    find: "isLeftOut ? position : ",
+    replace: "isLeftOut ? 0 : ",
+    caughtBy: ["test/features/operations/odd-answers.test.ts > without an index"],
+    rule: "docs/engines.md, Embeddings, rerank and completions",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

@@ -118,6 +118,7 @@ function isIds(input: Exclude<Input, string>): input is number[] {
 function checking({ input, dimensions }: EmbeddingsRequest): Checking {
   const { count } = inputsOf(input);
   const seen = new Uint8Array(count);
+  let position = 0;
   let length = -1;
   return {
     list: "data",
@@ -125,7 +126,10 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
     reads: ["index"],
     members: ["usage"],
     item(item) {
-      const index = item.get("index")?.value;
+      // Gemini leaves out the index 0, and others leave out all of them.
+      const isLeftOut = !item.has("index");
+      const index = isLeftOut ? position : item.get("index")?.value;
+      position += 1;
       if (typeof index !== "number" || seen[index] !== 0) throw new UnreadableAnswer("a vector has a wrong index");
       seen[index] = 1;
       const vector = item.get("embedding");
@@ -136,7 +140,7 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
         throw unsupportedByEngine(`vectors of ${dimensions} numbers`, "dimensions");
       if (length < 0) length = numbers;
       if (numbers !== length) throw new UnreadableAnswer("the vectors have different lengths");
-      return "";
+      return isLeftOut ? `,"index":${index}` : "";
     },
     complete(items) {
       if (items !== count) throw new UnreadableAnswer("the answer has another number of vectors than inputs");

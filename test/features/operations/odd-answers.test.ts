@@ -41,6 +41,7 @@ afterAll(async () => {
 const embed = (model: string) => service.post("/v1/embeddings", { model, input: ["a", "b"] });
 const vector = (index: number, embedding = "[0.5,-1e-3]") =>
   `{"index":${index},"object":"embedding","embedding":${embedding},"secret":{"a":[1,"]"]}}`;
+const unnumbered = '{"object":"embedding","embedding":[0.5,1]}';
 const answer = (items: string[], more = "") => `{"object":"list","data":[${items.join(",")}]${more}}`;
 
 describe("an answer that fails, and for which another engine is asked:", () => {
@@ -49,6 +50,8 @@ describe("an answer that fails, and for which another engine is asked:", () => {
     ["more vectors than inputs", answer([vector(0), vector(1), vector(2)])],
     ["an index twice", answer([vector(0), vector(0)])],
     ["an index beyond the inputs", answer([vector(0), vector(2)])],
+    ["an index that is another one's place", answer([unnumbered, vector(0)])],
+    ["an index of null", answer([vector(0), vector(1).replace("1", "null")])],
     ["NaN", answer([vector(0, "[NaN]"), vector(1)])],
     ["a text in a vector", answer([vector(0, '[1,"2"]'), vector(1)])],
     ["an empty vector", answer([vector(0, "[]"), vector(1)])],
@@ -133,6 +136,17 @@ test("vectors stay byte for byte, in the engine's order, and nothing else of the
   expect(await response.text()).toBe(
     `{"object":"list","data":[{"index":1,"object":"embedding","embedding":[ 1.0, -0.10E+2 ]},{"index":0,"object":"embedding","embedding":"AAAAAAAAAAA="}],"model":"${alone}","usage":{"prompt_tokens":5,"total_tokens":5}}`,
   );
+});
+
+test("vectors without an index have that of their place: Gemini leaves out 0, others all", async () => {
+  for (const items of [
+    [unnumbered, vector(1)],
+    [unnumbered, unnumbered],
+  ]) {
+    said = answer(items);
+    const { data } = (await (await embed(alone)).json()) as { data: { index: number }[] };
+    expect(data.map(({ index }) => index)).toEqual([0, 1]);
+  }
 });
 
 test("fields that are left out are named once an hour in the log, and a null is none", async () => {
