@@ -12,15 +12,16 @@ import { noLimits } from "../../src/core/store/plan.ts";
 import { idleClock } from "../../src/core/time/clock.ts";
 import type { Patience } from "../../src/core/upstream/ask.ts";
 import { client } from "../../src/core/upstream/http1/client.ts";
-import { defaultTimeouts, type UpstreamTimeouts } from "../../src/core/upstream/target.ts";
+import { defaultTimeouts, silences, type UpstreamTimeouts } from "../../src/core/upstream/target.ts";
 import { LesserDialects } from "../../src/core/usage/attempt-request.ts";
 import type { AttemptsParts } from "../../src/core/usage/attempts.ts";
 import type { RunRequest } from "../../src/core/usage/record.ts";
 import { WholeAnswers } from "../../src/core/usage/whole-answers.ts";
 
 export function patience(timeouts: Partial<UpstreamTimeouts> = {}): Patience {
-  const { connect_ms, first_part_ms, idle_ms, total_ms } = { ...defaultTimeouts, ...timeouts };
-  return { connect_ms, first_part_ms, idle_ms, total_ms, spare: null };
+  const all = { ...defaultTimeouts, ...timeouts };
+  const { connect_ms, first_part_ms, total_ms } = all;
+  return { connect_ms, first_part_ms, ...silences(all, false), total_ms, spare: null };
 }
 
 /** The parts that attempts need, new for each caller. */

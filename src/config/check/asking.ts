@@ -24,6 +24,7 @@ const page_ms = 5_000;
 const patience: Omit<Patience, "connect_ms"> = {
   first_part_ms: 60_000,
   idle_ms: 30_000,
+  alive_ms: 30_000,
   total_ms: 90_000,
   spare: null,
 };

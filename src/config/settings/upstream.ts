@@ -14,7 +14,8 @@ const timeoutRows: Record<keyof UpstreamTimeouts, string> = {
   first_part_ms: "From then to the first part of the answer, plus 1 s for each 2,000 tokens of input.",
   first_part_spare_ms:
     "The same while another healthy route is ready, which is then asked instead; at most `first_part_ms`.",
-  idle_ms: "The longest silence between two parts of an answer.",
+  idle_ms:
+    "The longest silence between two parts of an answer ([longer](engines.md#time-outs-and-limits-by-engine) with tools or signs of life).",
   total_ms: "The longest for a whole answer, all attempts together.",
 };
 

@@ -132,6 +132,9 @@ export class CallArguments {
 export class Watchdog {
   readonly #countdown: Countdown;
   #what = "";
+  #wait_ms = 0;
+  /** The instant that no sign of life postpones. */
+  #longest_ms = 0;
   #last_ms = Number.POSITIVE_INFINITY;
   #lastWhat = "";
   #isResting = false;
@@ -140,11 +143,22 @@ export class Watchdog {
     this.#countdown = new Countdown(() => bark(this.#isLast() ? this.#lastWhat : this.#what));
   }
 
-  /** Sets the deadline of the next part to `ms` from now. `waitingFor` names the part in the error. */
-  expect(ms: number, waitingFor: string): void {
+  /**
+   * Sets the deadline of the next part to `ms` from now. `waitingFor` names the part in the error. `alive_ms`: how long
+   * signs of life can postpone the deadline.
+   */
+  expect(ms: number, waitingFor: string, alive_ms = ms): void {
+    const now_ms = this.#countdown.now_ms();
     this.#isResting = false;
     this.#what = waitingFor;
-    this.#countdown.until(Math.min(this.#countdown.now_ms() + ms, this.#last_ms));
+    this.#wait_ms = ms;
+    this.#longest_ms = Math.min(now_ms + Math.max(ms, alive_ms), this.#last_ms);
+    this.#countdown.until(Math.min(now_ms + ms, this.#longest_ms));
+  }
+
+  /** Begins the wait for the next part anew, because the engine has sent something that is no part. */
+  isAlive(): void {
+    this.#countdown.until(Math.min(this.#countdown.now_ms() + this.#wait_ms, this.#longest_ms));
   }
 
   /** No part is expected until the next call of `expect`. Only the deadline of the whole answer counts. */

@@ -62,8 +62,10 @@ export interface Patience {
   connect_ms: number;
   /** The time from the connection until the first part of the answer. */
   first_part_ms: number;
-  /** The time between two parts of the answer. */
+  /** The time between two parts of the answer, in which the engine sends nothing at all. */
   idle_ms: number;
+  /** The time between two parts of the answer, in which the engine sends signs of life. */
+  alive_ms: number;
   /** The time for the whole attempt. */
   total_ms: number;
   /**
@@ -112,18 +114,23 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
     const stream = readerOf(question, contentType, context);
     if (stream) {
       const read = reading(question, stream, { answer, report, told });
+      const wait_ms = patience.idle_ms + (question.gather_ms ?? 0);
       let isBegun = false;
       // One loop and not nested generators, because each generator costs every batch several turns of the event loop.
       while (!answer.isOver) {
         const arrived = read(await reply.read(answer.next_bytes));
         const batch = arrived instanceof Promise ? await arrived : arrived;
-        if (batch.length === 0) continue;
+        if (batch.length === 0) {
+          // A comment, a ping, or a piece of an event.
+          if (isBegun) dog.isAlive();
+          continue;
+        }
         // Until the first part, the deadline stays: an engine may announce its answer before it has read the request.
         isBegun ||= batch.some(isPartStart);
         if (isBegun) dog.rest();
         yield batch;
         // A part that this process has delayed is noticed late, so the deadline for the next part is that much later.
-        if (isBegun) dog.expect(patience.idle_ms + (question.gather_ms ?? 0) + reply.delay_ms, "the next part");
+        if (isBegun) dog.expect(wait_ms + reply.delay_ms, nextWait, patience.alive_ms);
       }
     } else if (contentType.includes("json")) {
       const { value, bytes } = await readJson(reply, holding(question));
@@ -176,6 +183,7 @@ function note(report: EngineReport, event: InferenceEvent): void {
 /** The reason of an abort after which nobody reads the answer. */
 const unread = "nobody reads the answer";
 const firstWait = "the first part";
+const nextWait = "the next part";
 const spareWait = "the first part, while another engine stands ready";
 
 function restOf({ first_part_ms, spare }: Patience): number {

@@ -107,7 +107,7 @@ export interface UpstreamTimeouts {
   first_part_ms: number;
   /** The same as `first_part_ms`, for the case that another route of the model could get the request instead. */
   first_part_spare_ms: number;
-  /** The longest time between two parts of an answer. */
+  /** The longest time between two parts of an answer; longer in the cases of `silences`. */
   idle_ms: number;
   /** The time for the whole answer, with all attempts together. */
   total_ms: number;
@@ -125,6 +125,16 @@ export const defaultTimeouts: UpstreamTimeouts = {
 const input_tokens_per_s = 2_000;
 /** The number of tokens of an unstreamed answer for which an engine gets one more second. */
 const output_tokens_per_s = 20;
+
+/** The factor of `idle_ms` for a request with tools: some engines hold a call back until all of it is written. */
+const heldBack_factor = 4;
+/** The factor of `idle_ms` for an engine that sends signs of life, which a proxy may send for an engine that is dead. */
+const alive_factor = 10;
+
+/** The longest times between two parts of an answer, without and with signs of life. */
+export function silences({ idle_ms }: UpstreamTimeouts, hasTools: boolean): { idle_ms: number; alive_ms: number } {
+  return { idle_ms: hasTools ? heldBack_factor * idle_ms : idle_ms, alive_ms: alive_factor * idle_ms };
+}
 
 /**
  * How much more time the first part gets, in milliseconds. `wholeTokens`: the tokens of an unstreamed answer, else 0.

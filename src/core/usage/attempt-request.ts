@@ -8,7 +8,7 @@ import type { Dialect } from "../protocol/dialect.ts";
 import { saltOf } from "../routing/affinity.ts";
 import { codecAt, contextTokensOf, type Route, timeoutsOf } from "../routing/catalog.ts";
 import type { EngineQuestion, Patience } from "../upstream/ask.ts";
-import type { Upstream } from "../upstream/target.ts";
+import { silences, type Upstream } from "../upstream/target.ts";
 import type { AttemptRequest, RunRequest } from "./record.ts";
 
 export interface AttemptsSettings {
@@ -97,12 +97,17 @@ export function questionOf(
  * `take`: called if the first part is late; returns whether another engine gets the request instead. Null if there is no
  * other engine.
  */
-export function patienceOf(route: Route, more_ms: number, rest_ms: number, take: (() => boolean) | null): Patience {
-  const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
+export function patienceOf(
+  route: Route,
+  { more_ms, rest_ms, hasTools }: { more_ms: number; rest_ms: number; hasTools: boolean },
+  take: (() => boolean) | null,
+): Patience {
+  const timeouts = timeoutsOf(route);
+  const { connect_ms, first_part_ms, first_part_spare_ms } = timeouts;
   const isSpared = take !== null && first_part_spare_ms < first_part_ms;
   return {
     connect_ms,
-    idle_ms,
+    ...silences(timeouts, hasTools),
     first_part_ms: first_part_ms + more_ms,
     total_ms: Math.max(0, rest_ms),
     spare: isSpared ? { after_ms: first_part_spare_ms + more_ms, take } : null,

@@ -280,7 +280,8 @@ export class Attempts implements EngineAnswer, EngineEvents {
 
   #patience(route: Route): Patience {
     const take = this.#order.hasSpare ? () => !this.#order.isGivenUp && this.#order.takeSpare() : null;
-    return patienceOf(route, this.#leeway_ms(), this.#rest_ms(route), take);
+    const hasTools = this.#attemptRequest.asked.request.tools.length > 0;
+    return patienceOf(route, { more_ms: this.#leeway_ms(), rest_ms: this.#rest_ms(route), hasTools }, take);
   }
 
   /** The answer's last batch, for the caller. If it is a failure, its fault combines those of all attempts. */

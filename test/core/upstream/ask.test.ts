@@ -86,6 +86,24 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
       }),
       { headers: sse },
     ),
+  // Sends the first part, then a comment every 20 ms, and ends after 400 ms, except at `/forever/`.
+  alive: (_, incoming) =>
+    new Response(
+      new ReadableStream({
+        async start(controller) {
+          const say = (text: string) => controller.enqueue(new TextEncoder().encode(text));
+          say(chunk({ content: "hello" }));
+          for (let said = 0; incoming.url.includes("/forever/") || said < 20; said++) {
+            await Bun.sleep(20);
+            if (incoming.signal.aborted) return;
+            say(": still here\n\n");
+          }
+          say(`${chunk({}, "stop")}data: [DONE]\n\n`);
+          controller.close();
+        },
+      }),
+      { headers: sse },
+    ),
   endless: (_, incoming) =>
     new Response(
       new ReadableStream({
@@ -276,6 +294,14 @@ describe("an engine", () => {
 
   test("that falls silent in the middle is given up", async () => {
     expect((await faultOf("stalled", { timeouts: { idle_ms: 50 } })).code).toBe("upstream_timeout");
+  });
+
+  test("that shows signs of life between two parts has ten times as long, and no longer", async () => {
+    const alive = await outcomeOf("alive", { timeouts: { idle_ms: 100 } });
+    expect(alive.at(-1)).toEqual({ type: "response-end", reason: "stop" });
+    const begun_ms = performance.now();
+    expect((await faultOf("alive/forever/", { timeouts: { idle_ms: 60 } })).code).toBe("upstream_timeout");
+    expect(performance.now() - begun_ms).toBeGreaterThan(500);
   });
 
   test("that never comes to an end is given up, however steadily it writes", async () => {

@@ -341,6 +341,31 @@ test("a long input is given longer", async () => {
   expect(performance.now() - begun_ms).toBeGreaterThan(300);
 });
 
+test("between two parts, a request with tools is given longer: engines may hold a call back until it is written", async () => {
+  const chunk = (delta: object, finish_reason: string | null) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+  const engine = Bun.serve({
+    port: 0,
+    fetch: () =>
+      new Response(
+        new ReadableStream({
+          async start(controller) {
+            controller.enqueue(new TextEncoder().encode(chunk({ content: "I'll write it." }, null)));
+            await Bun.sleep(600);
+            controller.enqueue(new TextEncoder().encode(chunk({}, "stop")));
+            controller.close();
+          },
+        }),
+        { headers: { "content-type": "text/event-stream" } },
+      ),
+  });
+  const kindsWith = async (request: Options["request"]) =>
+    (await outcomeOf([{ model: "m", url: `${engine.url}v1` }], { timeouts: { idle_ms: 250 }, request })).kinds;
+  expect(await kindsWith({ tools: [{ kind: "function", name: "write_file" }] })).toEqual(["answered"]);
+  expect(await kindsWith({})).toEqual(["timeout"]);
+  await engine.stop(true);
+});
+
 test("all attempts have one deadline", async () => {
   const timeouts = { first_part_spare_ms: 100, first_part_ms: 100, total_ms: 250 };
   const told = await outcomeOf(["s06-1", "s06-2", "s06-3", "s06-4", "s06-5", "s06-6"], { timeouts });
