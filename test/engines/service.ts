@@ -79,8 +79,9 @@ function configTo(url: string, cases: readonly EngineCase[]): string {
   const upstreams = new Map<string, string>();
   const models = cases.flatMap((one) => {
     const protocol = engineProtocols[one.engine ?? "chat"];
-    const upstream = one.dialect ? `${protocol}-${one.dialect}` : protocol;
-    const dialect = one.dialect ? `, dialect: ${one.dialect}` : "";
+    const upstream = [protocol, ...(one.dialect ? [one.dialect] : []), ...(one.rows ? ["rows"] : [])].join("-");
+    const rows = one.rows ? `, dialect_rows: { ${one.rows} }` : "";
+    const dialect = one.dialect ? `, dialect: ${one.dialect}${rows}` : "";
     upstreams.set(upstream, `  ${upstream}: { url: "${url}/v1", protocol: ${protocol}${dialect} }`);
     const own = `{ upstream: ${upstream}, model: "${one.id}", priority: 0, weight: 1 }`;
     const failing = `{ upstream: ${upstream}, model: "${one.id} with a spare", priority: 0, weight: 1 }`;

@@ -398,6 +398,14 @@ export const protocol: Mutant[] = [
     rule: "docs/engines.md, How answers end",
   },
   {
+    name: "an event named error is a chunk without anything in it",
+    file: "src/core/protocol/openai-chat/decode-stream.ts",
+    find: '(name === "error" && !chunk.choices)',
+    replace: '(name === "errors" && !chunk.choices)',
+    caughtBy: [`${chat} > an event named error`],
+    rule: "docs/design/errors-and-streams.md, Engine failures",
+  },
+  {
     name: "a cut answer that vLLM calls completed is complete",
     file: "src/core/protocol/openai-responses/decode-stream.ts",
     find: '    if (status === "incomplete") return this.#incomplete(response);\n',

@@ -53,8 +53,8 @@ class AnswerDecoder extends BaseAnswerDecoder {
     this.#carried = new CarriedOut(this.dialect, model);
   }
 
-  push(chunk: JsonObject): InferenceEvent[] {
-    const failure = failureOf(chunk, this.dialect);
+  push(chunk: JsonObject, name = ""): InferenceEvent[] {
+    const failure = failureOf(chunk, this.dialect, name);
     if (failure) return this.fail(failure);
     const events = this.started();
     const first = Array.isArray(chunk.choices)
@@ -221,10 +221,13 @@ function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string
   });
 }
 
-/** The fault of a chunk that is an error; null for other chunks. Engines write errors in several forms. */
-function failureOf(chunk: JsonObject, dialect: Dialect): Fault | null {
-  const error =
-    chunk.error ?? (chunk.object === "error" ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);
+/**
+ * The fault of a chunk that is an error; null for other chunks. Engines write errors in several forms. `name`: the name
+ * of the chunk's event.
+ */
+function failureOf(chunk: JsonObject, dialect: Dialect, name: string): Fault | null {
+  const isError = chunk.object === "error" || (name === "error" && !chunk.choices);
+  const error = chunk.error ?? (isError ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);
   if (error === undefined || error === null || error === false) return null;
   return decodeFault(isObject(error) ? statusWithin(error) : 500, chunk, dialect);
 }

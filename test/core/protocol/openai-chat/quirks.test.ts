@@ -415,6 +415,7 @@ describe("failures", () => {
     "an error object with an integer code, then [DONE]": sse({ object: "error", message: "boom", code: 400 }),
     "an error as detail": sse({ detail: "boom" }),
     "an error after text": sse(delta({ content: "a" }), { error: "boom" }),
+    "an event named error, then [DONE]": `${sse(delta({ content: "a" })).replace("data: [DONE]\n\n", "")}event: error\ndata: {"code":500,"message":"boom"}\n\ndata: [DONE]\n\n`,
     "an aborted generation": sse(delta({ content: "a" }), delta({}, "abort")),
   };
   for (const [quirk, raw] of Object.entries(failures)) {
