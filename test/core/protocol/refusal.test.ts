@@ -164,6 +164,22 @@ const overflows: Record<string, [said: string | JsonObject, tokens?: number | un
     40_000,
     32_768,
   ],
+  "TensorRT-LLM": [
+    {
+      object: "error",
+      message: "The sum of prompt length (72417.0), query length (0) should not exceed max_num_tokens (69632)",
+      type: "BadRequestError",
+      code: 400,
+    },
+    72_417,
+    69_632,
+  ],
+  "TensorRT-LLM, with the completion": [
+    "The sum of prompt length (4000) and query length (0) max_tokens (2048) should not exceed max_seq_len (4096)",
+    4000,
+    4096,
+  ],
+  SiliconFlow: ["length of prompt_tokens (163280) must be less than max_seq_len (32768).", 163_280, 32_768],
   Copilot: ["prompt token count of 130000 exceeds the limit of 128000", 130_000, 128_000],
 };
 

@@ -9,6 +9,8 @@ export const anyRefusals: Refusals = {
     // Messages of LiteLLM, Bedrock, z.ai, DashScope, Moonshot and Copilot.
     /ContextWindowExceeded|input is too long|prompt exceeds max length|range of input length should be/i,
     /exceeded model token limit|prompt token count of \d+ exceeds/i,
+    // Messages of TensorRT-LLM and SiliconFlow.
+    /\b(should not exceed|must be less than) max_(seq_len|num_tokens)\b/i,
     // llama.cpp sends this message in answer to an embedding request, with status 500.
     /input \(\d+ tokens\) is too large to proc/i,
   ],
@@ -17,6 +19,7 @@ export const anyRefusals: Refusals = {
     /(?:messages resulted in|input of about|request contains|prompt contains|keep the first) (\d+) tokens/i,
     /(?:prompt is too long:|context limit:) (\d+) (?:tokens >|\+ \d+ >)/i,
     /(?:request|input) \((\d+) tokens\)/i,
+    /(?:sum of prompt length|prompt_tokens) \((\d+)/i,
     /(?:total length|prompt \(length|token count \()\s?(\d+)\)/i,
     // LM Studio asks its engine to keep the whole input, so this number is the input's length.
     /\bn_keep(?: \(|: )(\d+)/i,
@@ -32,6 +35,7 @@ export const anyRefusals: Refusals = {
     /max_model_len (?:of |is |= ?)?(\d+)/i,
     /(?:tokens|context limit: \d+ \+ \d+) > (\d+)/i,
     /current batch size: (\d+)/i,
+    /\bmax_(?:seq_len|num_tokens) \((\d+)/i,
     /(?:must be <=|tokens allowed \(|exceeds the limit of|configured limit of|model token limit:) ?(\d+)/i,
   ],
   // Messages of Groq.
