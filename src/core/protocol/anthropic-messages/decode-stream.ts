@@ -96,7 +96,8 @@ class AnswerDecoder extends BaseAnswerDecoder {
       case "error":
         return this.fail(decodeErrorEvent(event, this.dialect));
       default:
-        return isError(event) ? this.fail(decodeErrorEvent(event, this.dialect)) : [];
+        // llama.cpp's error has a type of its own in the data.
+        return isError(event) || name === "error" ? this.fail(decodeErrorEvent(event, this.dialect)) : [];
     }
   }
 

@@ -315,6 +315,10 @@ describe("a failure that tells nothing of the engine", () => {
     "an error of overload": [raw(...began, error("overloaded_error")), "overloaded"],
     "an error of rate": [raw(error("rate_limit_error")), "capacity_exceeded"],
     "an error about the request": [raw(start(), error("invalid_request_error")), "invalid_value"],
+    "an error of llama.cpp, whose type is no event's": [
+      `${raw(start())}event: error\ndata: {"code":500,"message":"Context size has been exceeded.","type":"server_error"}\n\n`,
+      "capacity_exceeded",
+    ],
     "an error of an unknown kind": [raw(start(), error("x")), "upstream_unavailable"],
     "an error in the words of others": [`data: {"error":"boom"}\n\n`, "upstream_unavailable"],
     "an error about the operator's key": [raw(error("authentication_error")), "upstream_unavailable"],
