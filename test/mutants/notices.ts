@@ -10,6 +10,14 @@ const rule = "docs/notices.md";
 
 export const notices: Mutant[] = [
   {
+    name: "operators hear of each node that is restarted that its workers are missing",
+    file: "src/features/notices/conditions.ts",
+    find: 'if (state === "draining") return [];',
+    replace: "",
+    caughtBy: ["test/features/notices/conditions.test.ts > a well fleet has none"],
+    rule,
+  },
+  {
     name: "a node that has lost its lease says what became of a notice",
     file: queue,
     find: "where id = $1::uuid and attempts = $2`",

@@ -68,6 +68,8 @@ function nodeFailing(node: ReportedNode): Condition[] {
 
 function problemsOf({ state, problems, configurationDiffers, workers, workersWanted }: ReportedNode): string[] {
   if (state === "silent") return ["it does not report any more"];
+  // The workers of a node that drains end one by one, and no other configuration is loaded any more.
+  if (state === "draining") return [];
   return [
     ...(state === "not_ready" ? problems : []),
     ...(configurationDiffers ? ["it has another configuration than most nodes"] : []),

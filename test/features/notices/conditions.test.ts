@@ -17,7 +17,8 @@ const about = (...nodes: ReportedNode[]) => conditionsOf(nodes, now).map((one) =
 
 test("a well fleet has none", () => {
   const well = node({ engines: [engine("gpu-1", "closed")], certificateExpiresAt: inDays(15) });
-  expect(conditionsOf([well, node({ id: "2", state: "draining" })], now)).toEqual([]);
+  const leaving = node({ id: "2", state: "draining", configurationDiffers: true, workers: 1, workersWanted: 4 });
+  expect(conditionsOf([well, leaving], now)).toEqual([]);
 });
 
 test("an engine is down where a node sees no route and no address of it that works", () => {
