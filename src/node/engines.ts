@@ -63,7 +63,7 @@ interface EnginesDependencies {
   slots?: EngineSlots | null;
 }
 
-/** How often the configuration and the addresses are searched for limits that the fleet shares. */
+/** How often the configuration and the addresses are searched for limits that the fleet shares, and for what is gone. */
 const shared_ms = 1_000;
 
 export function engines({
@@ -116,9 +116,10 @@ export function engines({
   ending.defer(() => one.client.close());
 
   const upstreams = () => replicaSet.of(configured());
+  const forget = () => forgetOthers(upstreams(), [one.health, one.pool, one.queues, one.tallies]);
   function change(): void {
     replicaSet.changed();
-    forgetOthers(upstreams(), [one.health, one.pool, one.queues, one.tallies]);
+    forget();
   }
 
   const checking = checks({
@@ -134,11 +135,13 @@ export function engines({
   ending.defer(() => checking.stop());
   const loading = loads({ ...one, upstreams, now_ms });
   ending.defer(() => loading.stop());
-  // Each engine's limit is shared with the fleet from the start, before the first request.
-  const joining = repeating(async () => void sharedLimits(configuration().catalog, one), {
-    first: 0,
-    every: shared_ms,
-  });
+  // Each engine's limit is shared with the fleet from the start, before the first request. The limit of an engine that a
+  // reload took away is given back once nothing runs there.
+  const round = async () => {
+    forget();
+    sharedLimits(configuration().catalog, one);
+  };
+  const joining = repeating(round, { first: 0, every: shared_ms });
   ending.defer(() => joining.stop());
   const made = {
     ...one,

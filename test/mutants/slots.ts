@@ -9,6 +9,14 @@ const share = "src/features/sharing/share.ts";
 
 export const slots: Mutant[] = [
   {
+    name: "the limit of an engine that a reload took away is exchanged for ever",
+    file: "src/node/engines.ts",
+    find: "    forget();\n    sharedLimits",
+    replace: "    sharedLimits",
+    caughtBy: ["test/node/engines.test.ts > an engine that a reload takes away"],
+    rule,
+  },
+  {
     name: "a process keeps its slots although Redis has not answered for long",
     file: share,
     find: "if (!this.isApart(now_ms)) return this.#held;",

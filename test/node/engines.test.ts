@@ -115,3 +115,31 @@ test("a limit that the fleet shares is asked for at each address before any requ
   await until(() => asked.size === 3, 5_000, "the new one");
   expect([...asked].sort()).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
 });
+
+test("an engine that a reload takes away gives back its part of the fleet's limit, once nothing runs there", async () => {
+  const left: string[] = [];
+  const slots: EngineSlots = {
+    async exchange(_, { limits }) {
+      return { held: limits, target: limits, processes: 1, isShort: false };
+    },
+    async leave(engine) {
+      left.push(engine);
+    },
+  };
+  const both = text(
+    "{ interval_ms: 100 }",
+    ', more: { url: "http://10.1.1.1:8000/v1", concurrent_max: 8, scope: fleet }',
+  );
+  const { known, state } = await node(both, async () => to("10.0.0.1"), slots);
+  const route = routesOf(known, both).find(({ upstream }) => upstream.name === "more")!;
+  const claim = { organizationId: "org", tokens: 1, share: { weight: 1, priority: 0 } };
+  await until(() => known.queues.open([route], claim).length === 1, 5_000, "a place there");
+  const slot = known.queues.enter(route, claim);
+  for (let count = 0; count < 3; count++) known.health.ended(route, { kind: "failed" }, count, performance.now());
+  state.configuration = text("{ interval_ms: 100 }");
+  await until(() => known.health.stateOf(route, performance.now()) === "closed", 5_000, "its breaker to be forgotten");
+  expect(left).toEqual([]);
+  slot.release();
+  await until(() => left.length === 1, 5_000, "its part to be given back");
+  expect(left[0]).toContain("10.1.1.1");
+});
