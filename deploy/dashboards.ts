@@ -9,6 +9,8 @@ export interface Panel {
 
 /** Restricts a metric whose name other programs have, too (vLLM, exporters), to the nodes of Sluice. */
 const own = 'job="sluice"';
+/** Restricts requests to those of clients: probes and scrapes are many, and succeed. */
+const clients = `${own},route=~"/v1/.+|/v2/.+"`;
 const rate = (metric: string, by: string, matchers = "") => `sum by (${by}) (rate(${metric}${matchers}[5m]))`;
 const quantile = (q: number, metric: string, by: string, matchers: string) =>
   `histogram_quantile(${q}, sum by (le${by ? `, ${by}` : ""}) (rate(${metric}_bucket${matchers}[5m])))`;
@@ -28,7 +30,7 @@ export const dashboards: Record<string, Panel[]> = {
     panel("Share of server errors", "percentunit", [
       "5xx",
       // Without an error there is no series of one, and without a request nothing to divide by: the share is 0 in both cases.
-      `(sum(rate(http_requests_total{${own},status=~"5.."}[5m])) or vector(0)) / (sum(rate(http_requests_total{${own}}[5m])) > 0) or vector(0)`,
+      `(sum(rate(http_requests_total{${clients},status=~"5.."}[5m])) or vector(0)) / (sum(rate(http_requests_total{${clients}}[5m])) > 0) or vector(0)`,
     ]),
     panel("Duration by route", "s", ...slow("http_request_duration_seconds", "route", `{${own}}`)),
     panel("Time to first part", "s", ...slow("inference_time_to_first_part_seconds", "model")),
