@@ -5,7 +5,7 @@
  * place for which they were encrypted (`about`).
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -212,6 +212,26 @@ test("while a key changes, both open, the new one seals, and what the old one se
   const changed = sealing([second], random);
   expect(changed.open(after, "a")).toBe("refresh");
   expect(changed.open(before, "a")).toBeNull();
+});
+
+test("in the rounds that docs/identity.md says, each node opens what nodes of the same and the next round seal", () => {
+  const page = readFileSync(join(import.meta.dir, "../../docs/identity.md"), "utf8");
+  const [, ...rounds] = /^Change it in three rounds .*: `([\w,]+)`, then `([\w,]+)`, after 30 days `(\w+)`\./m.exec(
+    page,
+  )!;
+  expect(rounds).toEqual(["old,new", "new,old", "new"]);
+  const keys: Record<string, Uint8Array> = { old: first, new: second };
+  const nodes = ["old", ...rounds].map((names) =>
+    sealing(
+      names.split(",").map((name) => keys[name]!),
+      random,
+    ),
+  );
+  for (const [at, node] of nodes.entries())
+    for (const other of nodes.slice(at, at + 2)) {
+      expect(other.open(node.seal("refresh", "a"), "a")).toBe("refresh");
+      expect(node.open(other.seal("refresh", "a"), "a")).toBe("refresh");
+    }
 });
 
 test("keys are 32 bytes in base64, one or two", () => {
