@@ -52,6 +52,14 @@ describe("systemd's unit", () => {
     expect(loaded.filter((path) => !shell.includes(`_FILE=${path}`))).toEqual([]);
   });
 
+  test("reads credentials at its start alone, and every page that says SIGHUP for a secret says so", () => {
+    expect(unit).toContain("not at a reload: after a new one, systemctl restart sluice.");
+    expect(textOf("docs/deploying.md")).toContain("not what `LoadCredential` copied");
+    for (const page of ["docs/operating.md", "docs/tasks.md"])
+      for (const line of textOf(page).split("\n"))
+        if (/its file, then SIGHUP|files in place/.test(line)) expect(line).toMatch(/systemd.*restart/);
+  });
+
   test("waits for the drain", () => {
     const [stop_s = 0] = seconds(unit, /^TimeoutStopSec=(\d+)$/gm);
     expect(stop_s * 1000).toBeGreaterThan(drain_ms + farewell_ms);
