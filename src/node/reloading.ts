@@ -71,7 +71,7 @@ export async function reload(
     const taken = await madeAtRunTime(next, publishing.store);
     const lost = await refusals(configuration.current(), next, use);
     await prepareNames(next);
-    return [...currencyChanged(configuration.current(), next), ...taken, ...lost];
+    return [...fileGone(before, next), ...currencyChanged(configuration.current(), next), ...taken, ...lost];
   }, agree);
   logNotices(configuration, log);
   if (!outcome.ok) {
@@ -85,6 +85,12 @@ export async function reload(
     log.event("error", "plans_unpublished", { cause: String(cause), next: "reload again when the database is back" }),
   );
   log.event("info", "configuration_reloaded", { models: after.catalog.models.size, hash: configuration.hash() });
+}
+
+/** The problem to report if sluice.yaml is gone: without a file, a start would be that of a demonstration. */
+function fileGone({ hasFile }: Configuration, next: Configuration): string[] {
+  if (!hasFile || next.hasFile) return [];
+  return ["sluice.yaml is not there any more; put it back, or restart the service to serve without it"];
 }
 
 /** The problem to report if the file has another currency: a running node keeps its database's currency. */

@@ -93,6 +93,14 @@ export const http: Mutant[] = [
     rule: "docs/configuration.md, upstreams",
   },
   {
+    name: "a reload while sluice.yaml is away serves the demonstration",
+    file: "src/node/reloading.ts",
+    find: "if (!hasFile || next.hasFile) return [];",
+    replace: "return [];",
+    caughtBy: [`${life} > a reload while sluice.yaml is not there`],
+    rule: "docs/configuration.md, sluice.yaml",
+  },
+  {
     name: "an answer that is made is cut half a second after a drain",
     file: "src/node/serve.ts",
     find: "Math.max(sent_ms_min, until_ms - performance.now())",

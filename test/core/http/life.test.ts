@@ -268,6 +268,39 @@ ${plans}
   });
 });
 
+test("a reload while sluice.yaml is not there changes nothing, and says so", async () => {
+  const node = await startSluice({ store: "postgres" });
+  const file = join(node.dataDir, "../sluice.yaml");
+  const config = `metering: { currency: USD }
+models:
+  - id: acme/own
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 0.001, output: 0.002 }
+    routes: [{ upstream: simulator, model: x }]
+`;
+  const reloaded = async (event: string) => {
+    const seen = linesOf(node, event).length;
+    node.signal("SIGHUP");
+    return (await linesThen(node, event, seen + 1)).at(-1)!;
+  };
+  const ids = async () => {
+    const { data } = (await (await node.fetch("/v1/models")).json()) as { data: { id: string }[] };
+    return data.map(({ id }) => id);
+  };
+  writeFileSync(file, config);
+  await reloaded("configuration_reloaded");
+  expect(await ids()).toEqual(["acme/own"]);
+  rmSync(file);
+  expect((await reloaded("configuration_refused")).problems).toEqual([
+    "sluice.yaml is not there any more; put it back, or restart the service to serve without it",
+  ]);
+  expect(await ids()).toEqual(["acme/own"]);
+  writeFileSync(file, config);
+  await reloaded("configuration_reloaded");
+  await node.stop();
+});
+
 test("kill -9 in the middle of a run of chats: it starts again, and no confirmed record is missing", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sluice-kill-"));
   const dataDir = join(folder, "data");
