@@ -40,12 +40,19 @@ const atStart = (Object.keys(sections) as (keyof typeof sections)[]).filter(
   (name) => sections[name].applies === "start",
 );
 
+/** The parts of a configuration that take effect only at a start: those sections, and `storage`. */
+export type StartParts = Partial<Pick<Configuration, keyof typeof sections>> & Pick<Configuration, "storage">;
+
+export function startPartsOf(configuration: StartParts): StartParts {
+  return Object.fromEntries([...atStart, "storage" as const].map((name) => [name, configuration[name]])) as StartParts;
+}
+
 /**
  * The next configuration, but with the first configuration's values in those sections that take effect only at a start,
  * and with notices about changes in those sections.
  */
-function startingFrom(first: Configuration, next: Configuration): Configuration {
-  const kept = Object.fromEntries([...atStart, "storage" as const].map((name) => [name, first[name]]));
+export function startingFrom(first: StartParts, next: Configuration): Configuration {
+  const kept = startPartsOf(first);
   const changed = atStart.filter((name) => !isDeepStrictEqual(first[name], next[name]));
   const notices = [...next.notices];
   if (changed.length > 0)

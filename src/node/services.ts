@@ -16,7 +16,7 @@ import type { Configuration, StorageSettings } from "../config/configuration.ts"
 import { configurationPath, readEnvironment } from "../config/environment.ts";
 import { coresOf, descriptorLimit, memoryMarkBytes } from "../config/machine.ts";
 import { ConfigurationError } from "../config/problem.ts";
-import { type Reloadable, reloadable } from "../config/reload.ts";
+import { type Reloadable, reloadable, type StartParts, startingFrom } from "../config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "../config/simulator.ts";
 import { type ReadFile, readFileBounded } from "../config/source.ts";
 import { type MachineRoom, workersIn } from "../config/workers.ts";
@@ -148,7 +148,8 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     serve: async ({ migrate, worker, waitForDatabase_ms }) => {
       const member = worker === undefined ? null : await (await import("./worker.ts")).joinedAs(worker);
       const file = await fileOf(member, environment);
-      const first = await loaded(environment, file.readFile);
+      const read = await loaded(environment, file.readFile);
+      const first = member ? startingFrom(member.startParts as StartParts, read) : read;
       const workers = member ? 1 : workersIn(first.server.workers, roomHere(first));
       if (workers > 1) {
         const say = terminal.out;
@@ -245,9 +246,10 @@ interface Supervised {
 
 async function supervised(parts: Supervised): Promise<number> {
   const { environment, configuration, workers, migrate, waitForDatabase_ms: wait_ms, signals, say } = parts;
-  const [{ supervise }, { fileRead }] = await Promise.all([
+  const [{ supervise }, { configurationFile, fileRead }, { loadConfiguration }] = await Promise.all([
     import("./supervise.ts"),
     import("./configuration-file.ts"),
+    import("../config/load.ts"),
   ]);
   const { path } = configurationPath(environment);
   return supervise({
@@ -263,6 +265,10 @@ async function supervised(parts: Supervised): Promise<number> {
       "--worker",
     ],
     readFile: () => fileRead(path, readFileBounded),
+    load(file) {
+      const { readFile } = configurationFile(path, readFileBounded, () => file);
+      return loadConfiguration({ env: environment, readFile, simulatorUrl: null });
+    },
   });
 }
 

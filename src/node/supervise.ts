@@ -1,6 +1,8 @@
 /** Wires a node with several workers: the supervisor with real processes, its log, its signals. */
 
 import type { Configuration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/problem.ts";
+import { startPartsOf } from "../config/reload.ts";
 import { type MachineRoom, tooSmall } from "../config/workers.ts";
 import { freePort } from "../core/http/listen.ts";
 import type { Log } from "../core/http/log.ts";
@@ -21,6 +23,7 @@ interface Supervising {
   command: readonly string[];
   environment: NodeJS.ProcessEnv;
   readFile(): FileRead;
+  load(file: FileRead): Configuration | ConfigurationError;
   say(text: string): void;
   stopAsked(): Promise<NodeJS.Signals>;
   onReload(reload: () => void): void;
@@ -28,7 +31,8 @@ interface Supervising {
 
 export async function supervise(parts: Supervising): Promise<number> {
   const { workers, configuration, readFile } = parts;
-  const log = logOf(configuration);
+  let settings = configuration.log;
+  const log = logOf(() => settings);
   const { server } = configuration;
   const notice = tooSmall(workers, parts.room);
   if (notice !== null) log.event("warn", "notice", { notice });
@@ -39,6 +43,11 @@ export async function supervise(parts: Supervising): Promise<number> {
     workers,
     log,
     readFile,
+    startParts: startPartsOf(configuration),
+    applied(file) {
+      const next = parts.load(file);
+      if (!(next instanceof ConfigurationError)) settings = next.log;
+    },
     now_ms: () => performance.now(),
     metrics: merger(),
     // Checks first that no other program has the port. The workers open it for sharing, so otherwise they would share
@@ -66,12 +75,8 @@ export async function supervise(parts: Supervising): Promise<number> {
 }
 
 /** The supervisor's log. A line has the field `worker` only if it is about a worker. */
-function logOf(configuration: Configuration): Log {
-  return logTo({
-    write: (text) => void process.stderr.write(text),
-    clock: systemClock(),
-    settings: () => configuration.log,
-  });
+function logOf(settings: () => Configuration["log"]): Log {
+  return logTo({ write: (text) => void process.stderr.write(text), clock: systemClock(), settings });
 }
 
 function started(command: string[], env: NodeJS.ProcessEnv, hear: (word: Word) => void) {

@@ -62,6 +62,22 @@ export const workers: Mutant[] = [
     rule,
   },
   {
+    name: "a worker in another's place takes what the others take at the next start",
+    file: "src/node/services.ts",
+    find: "member ? startingFrom(member.startParts as StartParts, read) : read",
+    replace: "read",
+    caughtBy: [`${living} > a worker in another's place has what`],
+    rule,
+  },
+  {
+    name: "the supervisor's log keeps the form of its start",
+    file: "src/features/workers/supervisor.ts",
+    find: "    if (problems.length === 0) applied(next);\n",
+    replace: "",
+    caughtBy: [`${watching} > a reload is taken by all or none`],
+    rule,
+  },
+  {
     name: "workers outlive their supervisor",
     file: "src/node/worker.ts",
     find: 'onLost: (lost) => void process.on("disconnect", lost),',

@@ -6,7 +6,7 @@ import type { Format, Told } from "../../core/http/observer.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { NodeIdentity } from "../../core/store/fleet.ts";
 import { within } from "../../core/time/cancellation.ts";
-import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";
+import type { FileRead, NodeState, Order, StartParts, Word, WorkerRoute } from "./messages.ts";
 import { surplusOf } from "./surplus.ts";
 
 const sample_ms = 100;
@@ -42,6 +42,7 @@ export interface Member {
   isReplaced: boolean;
   /** The contents of sluice.yaml at the start or at the last reload. */
   file(): FileRead;
+  startParts: StartParts;
   /** The metrics of all workers, for a client whose request reached this worker. */
   metrics(format: Format): Promise<string>;
   routes(): Promise<WorkerRoute[]>;
@@ -115,7 +116,7 @@ export async function joinNode(number: number, channel: Channel, signalled: Prom
   });
   void signalled.then(stopped.resolve);
   channel.send({ word: "here" });
-  const { identity, workers, port, operatorPort, isReplaced } = await begun.promise;
+  const { identity, workers, port, operatorPort, isReplaced, startParts } = await begun.promise;
 
   async function ask(what: Format | "routes"): Promise<string | WorkerRoute[]> {
     const question = nextQuestion++;
@@ -133,6 +134,7 @@ export async function joinNode(number: number, channel: Channel, signalled: Prom
     operatorPort,
     isReplaced,
     file: () => file,
+    startParts,
     metrics: async (format) => (await ask(format)) as string,
     routes: async () => (await ask("routes")) as WorkerRoute[],
     node: () => node,

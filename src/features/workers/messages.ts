@@ -15,6 +15,13 @@ import type { NodeIdentity } from "../../core/store/fleet.ts";
  */
 export type FileRead = { bytes: Uint8Array | null; changedAt_ms: number | null } | { code: string };
 
+/**
+ * The settings that take effect only at a start, as they were when the node started. A worker in the place of another
+ * one serves with these settings, as the others do, whatever the files say by then. Their form is known to
+ * src/config alone.
+ */
+export type StartParts = object;
+
 /** The state of the node, as the supervisor knows it. */
 export interface NodeState {
   wanted: number;
@@ -42,6 +49,7 @@ export type Order =
       /** Whether other workers serve already, so that this one is replaced if it ends. */
       isReplaced: boolean;
       file: FileRead;
+      startParts: StartParts;
     }
   | { order: "reload"; round: number; file: FileRead }
   /** The result of a vote over a reload: the objections of all workers. */

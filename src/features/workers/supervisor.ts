@@ -8,7 +8,7 @@ import type { RouteView } from "../../core/routing/view.ts";
 import type { NodeIdentity } from "../../core/store/fleet.ts";
 import { type Ballot, ballot } from "./ballot.ts";
 import { type Child, crew, type Worker } from "./crew.ts";
-import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";
+import type { FileRead, NodeState, Order, StartParts, Word, WorkerRoute } from "./messages.ts";
 import { questions } from "./questions.ts";
 
 const second_ms = 1000;
@@ -26,6 +26,9 @@ export interface SupervisorParts {
   operatorPort: number | null;
   /** Reads the contents of sluice.yaml now. */
   readFile(): FileRead;
+  startParts: StartParts;
+  /** Called with each file that all workers have applied. */
+  applied(file: FileRead): void;
   start(worker: number, hear: (word: Word) => void): Child;
   log: Pick<Log, "event">;
   now_ms(): number;
@@ -58,7 +61,7 @@ export interface Supervisor {
 }
 
 export function supervisor(parts: SupervisorParts): Supervisor {
-  const { identity, workers, port, operatorPort, log, now_ms } = parts;
+  const { identity, workers, port, operatorPort, startParts, log, now_ms } = parts;
   const telling = askingAll(parts.metrics);
   const all = crew({
     workers,
@@ -78,7 +81,8 @@ export function supervisor(parts: SupervisorParts): Supervisor {
     if (word.word === "here") {
       worker.file = reloading.file();
       const isReplaced = all.serving().length > 0;
-      worker.child.send({ order: "begin", identity, workers, port, operatorPort, isReplaced, file: worker.file });
+      const given = { identity, workers, port, operatorPort, isReplaced, file: worker.file, startParts };
+      worker.child.send({ order: "begin", ...given });
     } else if (word.word === "serving") {
       all.serves(worker, word.url);
       tellState();
@@ -162,7 +166,7 @@ function askingAll(merging: Merger) {
 }
 
 /** The configuration file in force, and the vote over another one. There is one vote at a time. */
-function reloads({ readFile }: Pick<SupervisorParts, "readFile">, serving: () => Worker[]) {
+function reloads({ readFile, applied }: Pick<SupervisorParts, "readFile" | "applied">, serving: () => Worker[]) {
   let file = readFile();
   let round = 0;
   let voting: Ballot | null = null;
@@ -170,6 +174,7 @@ function reloads({ readFile }: Pick<SupervisorParts, "readFile">, serving: () =>
 
   function over(next: FileRead, problems: readonly string[]): void {
     if (problems.length === 0) file = next;
+    if (problems.length === 0) applied(next);
     voting = null;
     toAll({ order: "verdict", round, problems }, serving());
     if (!isWanted) return;

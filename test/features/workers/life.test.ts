@@ -1,7 +1,8 @@
 /** A node of several workers is one node: it serves, loses workers, reloads, drains and ends as one, and loses no record. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventsOf, model, plainModel, says, words } from "../../harness/engine.ts";
 import { linesOf, linesThen } from "../../harness/log-lines.ts";
@@ -181,6 +182,28 @@ function outcomeOf(socket: Socket): Promise<string> {
   socket.on("close", () => resolve(answer.startsWith("HTTP/1.1 200 ") ? "answered" : `closed after '${answer}'`));
   return promise;
 }
+
+test("a worker in another's place has what takes effect only at a start from the node's start; a reload changes the supervisor's log, too", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-workers-"));
+  const addressFile = join(folder, "database-url");
+  const node = await startWorkers({ addressFile });
+  const file = join(node.dataDir, "../sluice.yaml");
+  const logged = (event: string) => node.stderr().split(` event=${event} `).length - 1;
+  writeFileSync(addressFile, "postgres://nobody@127.0.0.1:1/elsewhere");
+  const more = "limits: { body_bytes_max: 2048 }\nlog: { format: logfmt }\n";
+  writeFileSync(file, readFileSync(file, "utf8") + more);
+  node.signal("SIGHUP");
+  await until(() => logged("configuration_reloaded") === 2, 10_000, "both to reload");
+  process.kill(node.pids().get(2)!, "SIGKILL");
+  await until(() => logged("worker_lost") === 1, 10_000, "the supervisor to tell of it in the new form");
+  await until(() => logged("worker_serving") === 1, 30_000, "the worker in its place");
+  const body = { model, messages: says("tokens=2", words(1000)) };
+  const answers = await Promise.all(Array.from({ length: 40 }, () => node.post("/v1/chat/completions", body, own)));
+  expect([...new Set(answers.map(({ status }) => status))]).toEqual([200]);
+  expect((await metricsOf(node)).match(/^configuration_info\{/gm)).toHaveLength(1);
+  await node.stop();
+  rmSync(folder, { recursive: true });
+});
 
 test("a second signal ends a drain: what runs ends with its protocol's error; a crash meanwhile is told, and fails the node", async () => {
   const node = await startWorkers();

@@ -1,7 +1,7 @@
 // A node of several workers over real sockets, Postgres and Redis, with functions that the tests of other nodes do not
 // need.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import postgres from "postgres";
 import { startService } from "../../harness/engine.ts";
 import { type Logging, lineOf, linesOf } from "../../harness/log-lines.ts";
@@ -16,12 +16,21 @@ export interface WorkersNode extends Sluice {
   records(requestIds: readonly string[]): Promise<number[]>;
 }
 
-type Options = Parameters<typeof startService>[0] & { workers?: string; env?: Record<string, string>; ca?: string };
+type Options = Parameters<typeof startService>[0] & {
+  workers?: string;
+  env?: Record<string, string>;
+  ca?: string;
+  /** A file for the database's address, which the node then reads there. */
+  addressFile?: string;
+};
 
 /** Starts a node of workers, in front of an engine of its own unless SLUICE_CONFIG says what it serves. */
-export async function startWorkers({ workers = "2", env = {}, ca, ...options }: Options = {}): Promise<WorkersNode> {
+export async function startWorkers(all: Options = {}): Promise<WorkersNode> {
+  const { workers = "2", env = {}, ca, addressFile, ...options } = all;
   const database = await migratedDatabase();
-  const settings = { SLUICE_WORKERS: workers, DATABASE_URL: database.url, REDIS_URL: await redisUrl(), ...env };
+  if (addressFile) writeFileSync(addressFile, database.url);
+  const address = addressFile ? { DATABASE_URL_FILE: addressFile } : { DATABASE_URL: database.url };
+  const settings = { SLUICE_WORKERS: workers, ...address, REDIS_URL: await redisUrl(), ...env };
   const sluice = { store: "pglite", env: settings, ...(ca ? { ca } : {}) } as const;
   const starting = env.SLUICE_CONFIG ? startSluice(sluice) : startService({ ...options, sluice });
   const service: Sluice = await starting.catch(async (failure) => {

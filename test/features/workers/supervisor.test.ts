@@ -21,11 +21,14 @@ interface Played {
 function rig(workers: number) {
   const played: Played[] = [];
   const events: string[] = [];
+  const applied: unknown[] = [];
   const bytes = new Uint8Array([1]);
   const node = supervisor({
     identity: { id: "0193a3b4-5c6d-7e8f-9a0b-1c2d3e4f5a6b", startedAt: new Date(0) },
     ...{ workers, port: 1, operatorPort: null, now_ms: () => performance.now() },
     readFile: () => ({ bytes, changedAt_ms: 0 }),
+    startParts: { limits: "those of the start" },
+    applied: (file) => void applied.push(file),
     metrics: merger(),
     log: { event: (_level, event, fields) => void events.push(`${event} ${JSON.stringify(fields)}`) },
     start(number, hear): Child {
@@ -53,7 +56,7 @@ function rig(workers: number) {
       await settled();
     }
   };
-  return { node, played, events, begin, serve, settled };
+  return { node, played, events, applied, begin, serve, settled };
 }
 
 /** A node whose two workers serve, and whose time passes only as a test says. */
@@ -86,7 +89,8 @@ test("the first worker starts alone; when it serves, so do the others, and then 
   await serve(2);
   expect(began as string | null).toBe("http://x");
   const file = { bytes: new Uint8Array([1]) };
-  expect(played[2]!.orders[0]).toMatchObject({ order: "begin", workers: 3, port: 1, file });
+  const startParts = { limits: "those of the start" };
+  expect(played[2]!.orders[0]).toMatchObject({ order: "begin", workers: 3, port: 1, file, startParts });
 });
 
 test("where the first cannot start, nothing else is tried, and its exit code is the node's", async () => {
@@ -161,7 +165,7 @@ test("a stop calls off the next attempt of a worker that was lost", async () => 
 });
 
 test("a reload is taken by all or none; one that starts meanwhile is told afterwards", async () => {
-  const { node, played, serve } = rig(2);
+  const { node, played, applied, serve } = rig(2);
   await serve(0, 1);
   node.reload();
   for (const one of played) expect(one.orders.at(-1)).toMatchObject({ order: "reload", round: 1 });
@@ -173,6 +177,7 @@ test("a reload is taken by all or none; one that starts meanwhile is told afterw
   played[1]!.say({ word: "vote", round: 1, problems: ["plan 'gold' is used"] });
   for (const one of played)
     expect(one.orders.at(-1)).toEqual({ order: "verdict", round: 1, problems: ["plan 'gold' is used"] });
+  expect(applied).toEqual([]);
   node.reload();
   played[0]!.say({ word: "vote", round: 2, problems: [] });
   // The worker dies before it votes on the reload, so the others decide.
@@ -180,6 +185,7 @@ test("a reload is taken by all or none; one that starts meanwhile is told afterw
   await Bun.sleep(5);
   const verdicts = played[0]!.orders.filter(({ order }) => order === "verdict");
   expect(verdicts.at(-1)).toEqual({ order: "verdict", round: 2, problems: [] });
+  expect(applied).toHaveLength(1);
 });
 
 test("a reload that is asked for before anybody serves is made by the first worker that does", async () => {
