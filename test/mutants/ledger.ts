@@ -22,6 +22,14 @@ const once = "docs/design/metering.md, Rule 5: Settle exactly once";
 
 export const ledger: Mutant[] = [
   {
+    name: "a statement fails with the connection that the server had no room for",
+    file: "src/stores/postgres/pool.ts",
+    find: "if (isCrowdedOut(connection, error)) continue;",
+    replace: "",
+    caughtBy: ["test/stores/postgres/server.test.ts > a server that has room for no more"],
+    rule: "docs/databases.md",
+  },
+  {
     name: "what nobody streamed is charged late",
     file: settlements,
     find: "and r.recovered and r.stream and",

@@ -27,10 +27,14 @@ export interface PoolOptions {
   make(lost: () => void): DatabaseConnection;
 }
 
+/** How long no connection is added after the server has refused one because it has too many. */
+const crowded_ms = 1_000;
+
 export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
   const all = new Set<DatabaseConnection>();
   const taken = new Set<DatabaseConnection>();
   let waiting = 0;
+  let crowdedUntil_ms = Number.NEGATIVE_INFINITY;
   let change = Promise.withResolvers<void>();
   let isClosed = false;
 
@@ -53,7 +57,16 @@ export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
     if (isClosed) throw new DatabaseError("the database is closed", "unavailable");
     let best: DatabaseConnection | undefined;
     for (const one of all) if (!taken.has(one) && (!best || one.inFlight() < best.inFlight())) best = one;
-    return best?.inFlight() === 0 || all.size >= connections_max ? best : add();
+    const isFull = all.size >= connections_max || (all.size > 0 && performance.now() < crowdedUntil_ms);
+    return best?.inFlight() === 0 || isFull ? best : add();
+  }
+
+  /** Whether the server refused this connection, so that nothing was sent on it, and others are open. */
+  function isCrowdedOut(connection: DatabaseConnection, error: unknown): boolean {
+    const isRefused = error instanceof DatabaseError && error.code === "53300" && connection.isLost();
+    if (!isRefused || all.size === 0) return false;
+    crowdedUntil_ms = performance.now() + crowded_ms;
+    return true;
   }
 
   /** Waits for a free connection and returns the result of `use`, which gets it before any other work can take it. */
@@ -61,7 +74,14 @@ export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
     const started = performance.now();
     while (true) {
       const connection = idlest();
-      if (connection) return use(connection);
+      if (connection) {
+        try {
+          return await use(connection);
+        } catch (error) {
+          if (isCrowdedOut(connection, error)) continue;
+          throw error;
+        }
+      }
       const left_ms = Math.max(1, Math.ceil(wait_ms - (performance.now() - started)));
       waiting += 1;
       await answeredWithin(change.promise, left_ms, "a free connection to the database").finally(() => {

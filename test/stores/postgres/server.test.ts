@@ -125,6 +125,29 @@ test("notices of the server are not printed", async () => {
   log.mockRestore();
 });
 
+test("a server that has room for no more connections costs no statement: those that are open serve", async () => {
+  const url = new URL(fresh.url);
+  Object.assign(url, { username: `crowded_${process.pid}`, password: "crowded" });
+  await using(fresh.url, {}, async (db) => {
+    await db.exec(`create role ${url.username} login password '${url.password}' connection limit 2`);
+    await using(url.href, { connections_max: 6 }, async (crowded) => {
+      const slow = "select pg_sleep(0.02)";
+      for (let round = 0; round < 3; round++) {
+        const asked = Array.from({ length: 12 }, (_, at) =>
+          at % 3 === 0 ? crowded.transaction((tx) => tx.query(slow)) : crowded.query(slow),
+        );
+        expect((await Promise.allSettled(asked)).map(({ status }) => status)).toEqual(asked.map(() => "fulfilled"));
+      }
+    });
+    await inTime(() =>
+      db.exec(`drop role ${url.username}`).then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
+});
+
 test("lost connections are replaced, and listeners are informed that they may have missed something", async () => {
   await using(fresh.url, { connections_max: 2 }, async (db) => {
     const heard: string[] = [];
