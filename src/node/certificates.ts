@@ -14,9 +14,10 @@ const connect_ms = 5000;
  */
 export async function certificatesOf({ server, storage, upstreams }: Configuration): Promise<SeenCertificate[]> {
   const { databaseUrl, redisUrl, redisTls } = storage;
-  const wildcard = ["0.0.0.0", "::", "127.0.0.1", "::1", "localhost"].includes(server.host);
+  // An address is where the server listens, which is seldom what clients call it.
+  const host = isIP(server.host) || server.host === "localhost" ? null : server.host;
   const files = [
-    fileSeen("of this server", server.tls?.certificateFile, wildcard ? null : server.host),
+    fileSeen("of this server", server.tls?.certificateFile, host),
     fileSeen("for Redis", redisTls?.identity?.certificateFile, null),
   ];
   const peers = upstreams

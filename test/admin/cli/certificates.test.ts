@@ -67,6 +67,23 @@ test("what it finds: soon expired, of another name, expired, and as it should be
   ]);
 });
 
+test("the server's own is for the name that it listens under, and any name will do for an address", async () => {
+  const own = written(folder, "own", ours.issue(["sluice.example"], {}));
+  const hostAt = async (HOST: string) => {
+    const configuration = loadConfiguration({
+      env: { HOST, SLUICE_TLS_CERTIFICATE_FILE: own.certificate, SLUICE_TLS_KEY_FILE: own.key },
+      readFile: (path) => (path.startsWith("./") ? null : readFileBounded(path)),
+      simulatorUrl: null,
+    });
+    if (configuration instanceof ConfigurationError) throw configuration;
+    return (await certificatesOf(configuration)).map(({ host }) => host);
+  };
+  expect(await Promise.all(["sluice.example", "10.0.0.5", "0.0.0.0", "[::1]", "localhost"].map(hostAt))).toEqual([
+    ["sluice.example"],
+    ...[[null], [null], [null], [null]],
+  ]);
+});
+
 test("one that begins later is a problem, too", () => {
   const { certificate } = ours.issue(["localhost"], { from: daysFromNow(1) });
   const seen = { whose: "of this server", host: null, ...described(certificate) };
