@@ -62,6 +62,8 @@ export function listeners(
 ): PreparedListeners {
   const identity = server.tls ? identityIn(server.tls) : null;
   const operatorIdentity = server.operator?.tls === "on" ? identity : null;
+  /** The certificate in force, for the console, which may begin to listen much later. */
+  let current = identity;
 
   function begun(): Listeners {
     const consoleOrigins = () => console.parts.origins();
@@ -74,11 +76,12 @@ export function listeners(
       : null;
     console.listensAt({ service: listening.url });
     const opened = consoleListener({ console, entrance }, (served, settings) =>
-      listen(consoleApp(dependencies, served), { ...settings, ...limits, isShared }, identity),
+      listen(consoleApp(dependencies, served), { ...settings, ...limits, isShared }, current),
     );
     if (!console.isOnDemand) opened.open();
     const renewed = {
       renew(next: Identity) {
+        current = next;
         listening.renew(next);
         opened.current()?.renew(next);
         if (operatorIdentity) operator?.renew(next);

@@ -45,6 +45,14 @@ export const tls: Mutant[] = [
     rule: "docs/design/runtime.md, Bun as a server",
   },
   {
+    name: "a console that begins to listen later shows the certificate of the start",
+    file: "src/node/listeners.ts",
+    find: "        current = next;\n",
+    replace: "",
+    caughtBy: ["test/core/http/tls.test.ts > a console that begins"],
+    rule: "docs/configuration.md, TLS",
+  },
+  {
     name: "suites without authenticated encryption are offered",
     file: "src/core/http/listen.ts",
     find: "key: identity.key, ciphers }",

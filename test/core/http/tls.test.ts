@@ -80,6 +80,18 @@ test("a listener that refuses connections is not opened again by a new certifica
   await listening.stop();
 });
 
+test("a console that begins to listen after a renewal shows the new certificate", async () => {
+  const { env } = https("console", ours.issue(["localhost"]));
+  const service = await startSluice({ store: "pglite", env, ca: ours.certificate });
+  const next = ours.issue(["localhost"]);
+  written(folder, "console", next);
+  service.signal("SIGHUP");
+  await linesThen(service, "certificate_renewed", 1);
+  const { url } = await service.json<{ url: string }>("console");
+  expect(await seen(url)).toBe(serial(next));
+  await service.stop();
+});
+
 describe("a new certificate", () => {
   let service: Sluice;
   let model: string;
