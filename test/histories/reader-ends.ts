@@ -3,8 +3,7 @@
 
 import type { Fault } from "../../src/core/inference/fault.ts";
 import { gone, neverBegun } from "../../src/features/responses/current-response.ts";
-import type { StreamEnding } from "../../src/features/responses/endings.ts";
-import { answerLost } from "../../src/features/responses/needs.ts";
+import { answerLost, type StreamEnding } from "../../src/features/responses/needs.ts";
 
 /**
  * The endings for an answer whose node is gone, for one that its node had settled, for one whose log is incomplete, and

@@ -7,14 +7,8 @@ import { failure as chatFailure } from "../../core/protocol/openai-chat/encode-r
 import type { ResponsesRequest } from "../../core/protocol/openai-responses/contract.ts";
 import { begunResponse } from "../../core/protocol/openai-responses/response-object.ts";
 import { encodeSse, type SseMessage } from "../../core/sse/decode.ts";
+import type { StreamEnding } from "./needs.ts";
 import { WrittenStream } from "./written-stream.ts";
-
-/** Ends a stream that another encoder began, with the protocol's form of a failure. */
-export interface StreamEnding {
-  /** Takes the frames that were already written to the stream, whole and in their order. */
-  saw(frames: string): void;
-  end(fault: Fault, requestId: string): string;
-}
 
 /** The end of a stream of this operation. `identity`: that of the answer. */
 export function endingOf(

@@ -8,7 +8,6 @@ import type { ResponseIdentity } from "../../core/protocol/codec.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { passed } from "../../core/time/clock.ts";
 import { cutShort, deleted, endedAsGone, gone, neverBegun } from "./current-response.ts";
-import type { StreamEnding } from "./endings.ts";
 import {
   answerLost,
   available,
@@ -19,6 +18,7 @@ import {
   type KeepingNeeds,
   type LogHead,
   poll_ms,
+  type StreamEnding,
   settled_ms_max,
   withinClaimTime,
 } from "./needs.ts";

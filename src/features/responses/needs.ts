@@ -34,6 +34,13 @@ export interface LogHead {
   headers: Record<string, string>;
 }
 
+/** Ends a stream that another encoder began, with the protocol's form of a failure. */
+export interface StreamEnding {
+  /** Takes the frames that were already written to the stream, whole and in their order. */
+  saw(frames: string): void;
+  end(fault: Fault, requestId: string): string;
+}
+
 export function entriesText(entries: readonly LogEntry[]): string {
   return entries.map(({ text }) => text).join("");
 }

@@ -15,9 +15,9 @@ import { comment } from "../../core/sse/decode.ts";
 import { hexOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { EarlierResponse } from "./current-response.ts";
-import { endingOf, type StreamEnding } from "./endings.ts";
+import { endingOf } from "./endings.ts";
 import type { Fate, Follower } from "./follower.ts";
-import { entriesText, type KeepingNeeds } from "./needs.ts";
+import { entriesText, type KeepingNeeds, type StreamEnding } from "./needs.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
   dependencies: KeepingNeeds,

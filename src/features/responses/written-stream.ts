@@ -8,7 +8,7 @@ import type { OutputItem, ResponseObject } from "../../core/protocol/openai-resp
 import { encodeFailure } from "../../core/protocol/openai-responses/fault.ts";
 import { ResponseWriter } from "../../core/protocol/openai-responses/response-writer.ts";
 import { encodeSse } from "../../core/sse/decode.ts";
-import type { StreamEnding } from "./endings.ts";
+import type { StreamEnding } from "./needs.ts";
 
 /** The fields of an event that this file reads. */
 interface WrittenEvent extends JsonObject {

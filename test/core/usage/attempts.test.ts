@@ -359,7 +359,7 @@ test("between two parts, a request with tools is given longer: engines may hold 
         { headers: { "content-type": "text/event-stream" } },
       ),
   });
-  const kindsWith = async (request: Options["request"]) =>
+  const kindsWith = async (request: NonNullable<Options["request"]>) =>
     (await outcomeOf([{ model: "m", url: `${engine.url}v1` }], { timeouts: { idle_ms: 250 }, request })).kinds;
   expect(await kindsWith({ tools: [{ kind: "function", name: "write_file" }] })).toEqual(["answered"]);
   expect(await kindsWith({})).toEqual(["timeout"]);
