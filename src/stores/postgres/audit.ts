@@ -9,9 +9,10 @@ import type { Audit, LedgerDifference } from "../../features/upkeep/store/books.
 import type { Database, Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 import { sealRecords } from "./passes.ts";
+import { type PieceTimes, pacing } from "./pieces.ts";
 
-/** The most transactions whose records one statement reads. A batch of 256 commands is one transaction. */
-const transactions_max = 2_000;
+/** The times by which the number of transactions whose records one statement reads is adapted. */
+const reading: PieceTimes = { quick_ms: 50, slow_ms: 200 };
 /** The most windows that one statement seals. */
 const seals_max = 1_000;
 /** How long a node uses the result of another node's check before it checks the ledger itself. */
@@ -57,7 +58,12 @@ async function compare(db: Database, lane: Lane): Promise<LedgerDifference[]> {
 
 /** Reads the records that were added since the last roll-up, and adds them to the roll-ups. */
 async function readRecords(lane: Lane): Promise<void> {
-  while ((await lane.query<{ more: boolean }>("select usage_audit_read($1) as more", [transactions_max]))[0]!.more);
+  const next = pacing(reading);
+  for (let isMore = true; isMore; ) {
+    await next(async (transactions) => {
+      isMore = (await lane.query<{ more: boolean }>("select usage_audit_read($1) as more", [transactions]))[0]!.more;
+    });
+  }
 }
 
 /**
@@ -92,13 +98,12 @@ export async function totalDifferences(db: Database, days: readonly Date[]): Pro
   return differences;
 }
 
-export async function sealed(db: Pick<Database, "query">): Promise<Sealed> {
-  const [row] = await db.query<Sealed>(
-    `select s.windows, s.records, d.days, d.day_records as "dayRecords"
+export async function sealed(db: Pick<Database, "transaction">): Promise<Sealed> {
+  const sums = `select s.windows, s.records, d.days, d.day_records as "dayRecords"
      from (select count(*) as windows, coalesce(sum(records), 0)::bigint as records from usage_seal) s,
        (select count(*) as days, coalesce(sum(records), 0)::bigint as day_records from usage_rolled
-        where sealed_at is not null) d`,
-  );
+        where sealed_at is not null) d`;
+  const [row] = await db.transaction((tx) => tx.query<Sealed>(sums), { statement_ms: long_ms });
   return row!;
 }
 

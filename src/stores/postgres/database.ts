@@ -39,9 +39,10 @@ export interface Database extends Transaction {
   /**
    * Opens a connection of its own. Its queries are sent in the order of the calls, without waiting for each other, and
    * each is its own transaction. `settings` apply to this connection (`{ plan_cache_mode: "force_generic_plan" }`); on
-   * PGlite, which has one connection, to the whole database.
+   * PGlite, which has one connection, to the whole database. `statement_ms`: how long a statement may take, if that is
+   * more than usual; PGlite sets no limit.
    */
-  lane(settings?: Record<string, string>): Promise<Lane>;
+  lane(settings?: Record<string, string>, options?: { statement_ms?: number }): Promise<Lane>;
   /**
    * Calls `onMessage` with each payload, and `onConnect` whenever listening begins: at once, and after a lost
    * connection, when messages may have been missed. Resolves with a function that stops listening.

@@ -10,6 +10,11 @@ interface Terms {
 }
 
 const lockNotAvailable = "55P03";
+/**
+ * How long a statement may take. No request waits for one, but a node that stops does. Work that can take longer is
+ * done in pieces (pieces.ts).
+ */
+const statement_ms = 120_000;
 
 /**
  * Runs `work` on a connection of its own under an advisory lock of the session, which is released if the connection is
@@ -22,7 +27,7 @@ export async function onOneNode<T>(
   { wait_ms = 0, settings = {} }: Terms = {},
 ): Promise<T | null> {
   const waiting: Record<string, string> = wait_ms > 0 ? { lock_timeout: String(wait_ms) } : {};
-  const lane = await db.lane(db.kind === "postgres" ? { ...settings, ...waiting } : {});
+  const lane = await db.lane(db.kind === "postgres" ? { ...settings, ...waiting } : {}, { statement_ms });
   try {
     if (!(await locked(lane, lock, wait_ms > 0))) return null;
     try {

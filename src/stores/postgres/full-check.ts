@@ -17,8 +17,7 @@ const pace = { quick_ms: 100, slow_ms: 500 };
  * found right earlier and not read since.
  */
 export async function checkYear(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
-  // New records are read first. In a database that was restored on another server, transaction numbers are lower, so
-  // records would otherwise seem to have been read already.
+  // New records are read first, so that the check covers them.
   await rollUp(db);
   const differences = isFull ? await counted(db) : await differencesIn(db, "usage_differences($1)", ["sealed"]);
   const days = await daysOf(
@@ -37,18 +36,29 @@ export async function checkYear(db: Database, isFull: boolean): Promise<LedgerDi
 
 async function counted(db: Database): Promise<LedgerDifference[]> {
   const found = await onOneNode(db, "usage_recount", async (lane) => {
-    await lane.query("delete from usage_recount");
+    await emptied(lane);
     try {
       const [found] = await lane.query<{ until: number }>("select read_until as until from usage_audit");
       const { until } = found!;
       const unrolled = await countAnew(lane, until);
       return [...(await differencesIn(db, "usage_differences('full', $1)", [until])), ...unrolled];
     } finally {
-      await lane.query("delete from usage_recount");
+      // If this fails, the next full check does it. The result of hours is not lost with it.
+      await emptied(lane).catch(() => {});
     }
   });
   if (found) return found;
   throw new Error("another full check is under way; wait until it has ended, or check without --full");
+}
+
+/** Deletes the rows of a full check, which are as many as the windows of a year, in many short statements. */
+async function emptied(lane: Lane): Promise<void> {
+  const size = "select (pg_relation_size('usage_recount') / current_setting('block_size')::int)::int8 as pages";
+  const [table] = await lane.query<{ pages: number }>(size);
+  const those = "ctid >= concat('(', $1::int8, ',0)')::tid and ctid < concat('(', $2::int8, ',0)')::tid";
+  await inPieces({ since: 0, until: table!.pages }, pace, (...pages) =>
+    lane.query(`delete from usage_recount where ${those}`, pages),
+  );
 }
 
 /** Counts all records again. Returns the differences for records that are in no roll-up. */

@@ -1,18 +1,20 @@
 /**
  * Maintains the partitions of records: creates those of coming months, and drops old ones. One node of the fleet at a
- * time does this work, in statements that are transactions of their own. None waits longer than `lock_ms` for a lock,
- * because later statements would wait behind it. A step that cannot be done now is put off until the next time
- * (docs/design/metering.md, Partitions).
+ * time does this work, in statements that are transactions of their own. None waits longer than 100 ms for a lock,
+ * because later statements would wait behind it. A step that cannot be done now, or that takes too long, is put off
+ * until the next time (docs/design/metering.md, Partitions).
  */
 import type { Upkeep } from "../../features/upkeep/store/books.ts";
 import type { Database, Lane } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import { onOneNode } from "./fleet.ts";
 import { forgetClosed } from "./organization-life.ts";
+import { isTooLong } from "./pieces.ts";
 
 const months_ahead = 6;
 const months_kept = 13;
-const lock_ms = 100;
+/** The settings of the connection. A plan that reads a whole table may seem cheap when the planner cannot know a date. */
+export const settings = { lock_timeout: "100", enable_seqscan: "off" };
 /** The most old windows and roll-ups that one statement deletes. */
 const rows_max = 5_000;
 /** The tables from which old rows are deleted, each with the column of a row's date. */
@@ -28,7 +30,6 @@ const kept = [
 ] as const;
 
 export async function keepUpPartitions(db: Database): Promise<Upkeep> {
-  const settings = { lock_timeout: String(lock_ms) };
   const putOff = await onOneNode(db, "usage_upkeep", (lane) => work(lane, db.kind), { settings });
   return { monthsAhead: await monthsAhead(db), putOff: putOff ?? [] };
 }
@@ -36,13 +37,20 @@ export async function keepUpPartitions(db: Database): Promise<Upkeep> {
 async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   const putOff = [...(await makeMonths(lane)), ...(await dropMonths(lane, kind))];
   for (const [table, column] of kept) {
-    while ((await dropOld(lane, table, column)) === rows_max) await Bun.sleep(1);
+    if (!(await atOnce(() => dropAllOld(lane, table, column)))) putOff.push(table);
   }
-  await lane.query("delete from usage_lost where noticed_at < store_now() - make_interval(months => $1)", [
-    months_kept,
-  ]);
-  await forgetClosed(lane);
+  if (!(await atOnce(() => dropLost(lane)))) putOff.push("usage_lost");
+  if (!(await atOnce(() => forgetClosed(lane)))) putOff.push("organization");
   return putOff;
+}
+
+async function dropAllOld(lane: Lane, table: string, column: string): Promise<void> {
+  while ((await dropOld(lane, table, column)) === rows_max) await Bun.sleep(1);
+}
+
+function dropLost(lane: Lane): Promise<unknown> {
+  const old = "delete from usage_lost where noticed_at < store_now() - make_interval(months => $1)";
+  return lane.query(old, [months_kept]);
 }
 
 /** Creates missing partitions for these ids, which come from a node whose clock is far off. */
@@ -113,12 +121,12 @@ async function isOwner(lane: Lane): Promise<boolean> {
  * Whether a partition has recent records: a node whose clock is a year slow writes today's records into an old month.
  */
 async function hasYoung(lane: Lane, name: string): Promise<boolean> {
-  const [row] = await lane.query<{ young: boolean }>(
-    `select exists (select from ${name} where ended_at >= (select (${keptSince}) at time zone 'UTC')) as young`,
-    [months_kept],
-  );
+  const [row] = await lane.query<{ young: boolean }>(youngRows(name), [months_kept]);
   return row!.young;
 }
+
+export const youngRows = (name: string) =>
+  `select exists (select from ${name} where ended_at >= (select (${keptSince}) at time zone 'UTC')) as young`;
 
 async function dropOld(lane: Lane, table: string, column: string): Promise<number> {
   const gone = await lane.query(
@@ -145,13 +153,13 @@ async function monthsAhead(db: Pick<Database, "query">): Promise<number> {
   return row!.count;
 }
 
-/** Runs a step. Returns false if another session has a lock that the step needs. */
+/** Runs a step. Returns false if another session has a lock that the step needs, or if it takes too long. */
 async function atOnce(step: () => Promise<unknown>): Promise<boolean> {
   try {
     await step();
     return true;
   } catch (error) {
-    if (error instanceof DatabaseError && error.code === "55P03") return false;
+    if (isTooLong(error) || (error instanceof DatabaseError && error.code === "55P03")) return false;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Reads the records of transactions in many short statements, and adapts the number of transactions in one to the time
- * that it takes.
+ * Does long work in many short statements, and adapts the size of one to the time that it takes: the number of
+ * transactions whose records it reads, for example.
  */
 import { DatabaseError } from "./database-error.ts";
 
@@ -9,35 +9,49 @@ export interface PieceTimes {
   slow_ms: number;
 }
 
-const transactions_min = 100;
-const transactions_max = 100_000;
+const size_min = 100;
+const size_max = 100_000;
 
-/**
- * Calls `read` for each piece, in order. If the server ends a statement because it takes too long, its piece is read
- * again in smaller pieces.
- */
+/** Calls `read` for each piece of the span, in order. */
 export async function inPieces<Piece>(
   span: { since: number; until: number },
-  { quick_ms, slow_ms }: PieceTimes,
+  times: PieceTimes,
   read: (since: number, until: number) => Promise<Piece>,
   take: (piece: Piece) => void = () => {},
 ): Promise<void> {
-  let count = transactions_min;
+  const next = pacing(times);
   for (let { since } = span; since < span.until; ) {
-    const until = Math.min(span.until, since + count);
-    const began_ms = performance.now();
-    let piece: Piece;
-    try {
-      piece = await read(since, until);
-    } catch (error) {
-      if (count === 1 || !(error instanceof DatabaseError && error.code === "57014")) throw error;
-      count = Math.max(1, Math.floor(count / 4));
-      continue;
-    }
-    const took_ms = performance.now() - began_ms;
-    take(piece);
-    since = until;
-    if (took_ms < quick_ms) count = Math.min(transactions_max, count * 2);
-    if (took_ms > slow_ms) count = Math.max(transactions_min, Math.floor(count / 2));
+    await next(async (size) => {
+      const until = Math.min(span.until, since + size);
+      take(await read(since, until));
+      since = until;
+    });
   }
 }
+
+/**
+ * Returns a function that does one piece with the size that suits. If the server ends a statement because it takes too
+ * long, the piece is left undone, and the next is smaller. The least time that a piece took is what every piece takes,
+ * however small it is: smaller pieces would not save it, so only what is beyond counts.
+ */
+export function pacing({ quick_ms, slow_ms }: PieceTimes): (piece: (size: number) => Promise<void>) => Promise<void> {
+  let size = size_min;
+  let least_ms = Number.POSITIVE_INFINITY;
+  return async (piece) => {
+    const began_ms = performance.now();
+    try {
+      await piece(size);
+    } catch (error) {
+      if (size === 1 || !isTooLong(error)) throw error;
+      size = Math.max(1, Math.floor(size / 4));
+      return;
+    }
+    const took_ms = performance.now() - began_ms;
+    least_ms = Math.min(least_ms, took_ms);
+    if (took_ms - least_ms < quick_ms) size = Math.min(size_max, size * 2);
+    if (took_ms - least_ms > slow_ms) size = Math.max(size_min, Math.floor(size / 2));
+  };
+}
+
+/** Whether the server ended the statement because it took too long. */
+export const isTooLong = (error: unknown): boolean => error instanceof DatabaseError && error.code === "57014";

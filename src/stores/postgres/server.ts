@@ -95,12 +95,12 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
       const run = () => pool.alone((connection) => transaction(connection, work, statement_ms ?? null));
       return statement_ms === undefined ? run() : long(run, statement_ms);
     },
-    async lane(settings = {}) {
+    async lane(settings = {}, { statement_ms = limits.statement_ms } = {}) {
       let own: DatabaseConnection | undefined;
       const current = () => {
         if (own && !own.isLost()) return own;
         if (own) lanes.delete(own);
-        own = dial({ settings });
+        own = dial({ settings, statement_ms });
         lanes.add(own);
         return own;
       };
