@@ -43,7 +43,7 @@ create table usage_seal (
   sealed_at timestamptz not null,
   primary key (subject_id, kind, starts_at)
 );
-create index usage_seal_by_end on usage_seal using brin (ends_at);
+create index usage_seal_by_end on usage_seal using brin (ends_at) with (autosummarize = on);
 
 -- The sums of a full check, added up piece by piece; empty while no full check runs. Only one runs at a time.
 create unlogged table usage_recount (like usage_tally including all);

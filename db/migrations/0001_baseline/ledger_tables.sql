@@ -62,7 +62,7 @@ create table usage_past (
   held bigint not null,
   primary key (subject_id, kind, starts_at)
 ) with (fillfactor = 50);
-create index usage_past_by_end on usage_past using brin (ends_at);
+create index usage_past_by_end on usage_past using brin (ends_at) with (autosummarize = on);
 
 -- Every window that was ever used. `used` is the sum of the records' charges, `held` that of the holds. Kind `extra` is
 -- what extra usage took in a billing month.
@@ -234,9 +234,9 @@ create table usage_record (
   -- The transaction that wrote the record, by which the audit knows what it has read (docs/design/metering.md, Audit).
   xact bigint not null default pg_current_xact_id()::text::bigint
 ) partition by range (request_id);
-create index usage_record_by_xact on usage_record using brin (xact);
+create index usage_record_by_xact on usage_record using brin (xact) with (autosummarize = on);
 -- Finds records by when they ended, whatever month their ids are of: 24 kB for 130,000 records.
-create index usage_record_by_end on usage_record using brin (ended_at);
+create index usage_record_by_end on usage_record using brin (ended_at) with (autosummarize = on);
 
 -- Requests that were refused, so that their receipts can say so: src/core/store/refused.ts. They are part of no sum.
 create table usage_refusal (

@@ -1,7 +1,7 @@
 /**
  * Does the work of a Postgres server's background processes, which PGlite lacks. Without checkpoints the log grows
  * until the next start, which must then read all of it. Without vacuuming, tables grow by every row version, and after
- * two thousand million transactions writes stop.
+ * two thousand million transactions writes stop. Without summaries of what was added, BRIN indexes exclude none of it.
  */
 import { type Repeating, repeating } from "../../core/time/clock.ts";
 import type { Database } from "./database.ts";
@@ -37,6 +37,7 @@ async function tidy({ query, exec }: Statements, limits: UpkeepLimits): Promise<
   for (const { name } of tables) {
     await exec(`vacuum ${name}`);
   }
+  await query(summarized);
   await exec("checkpoint");
 }
 
@@ -47,3 +48,8 @@ const untidy = `
   join pg_namespace n on n.oid = c.relnamespace
   left join pg_stat_all_tables s on s.relid = c.oid
   where c.relkind = 'r' and (coalesce(s.n_dead_tup, 0) > $1 or age(c.relfrozenxid) > 150000000)`;
+
+/** SQL that adds to BRIN indexes the summaries of pages that have none. */
+const summarized = `
+  select brin_summarize_new_values(c.oid) from pg_class c
+  where c.relkind = 'i' and c.relam = (select oid from pg_am where amname = 'brin')`;

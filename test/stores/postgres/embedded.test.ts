@@ -272,6 +272,28 @@ describe("while it runs", () => {
     );
   });
 
+  test("an index by ranges excludes what was added long after it was made", async () => {
+    const upkeep = { every_ms: 10, log_bytes_max: 100_000, dead_rows_max: 100 };
+    await using(
+      newFolder(),
+      async (db) => {
+        await db.exec(`create table grown (n int, filler text);
+          create index grown_by_n on grown using brin (n) with (pages_per_range = 1);
+          insert into grown select g, repeat('x', 200) from generate_series(1, 10000) g`);
+        const pages = async () => {
+          const [row] = await db.query<{ "QUERY PLAN": [{ Plan: Record<string, number> }] }>(
+            "explain (analyze, buffers, format json) select from grown where n = 9000",
+          );
+          const plan = row!["QUERY PLAN"][0].Plan;
+          return plan["Shared Hit Blocks"]! + plan["Shared Read Blocks"]!;
+        };
+        await db.exec("set enable_seqscan = off");
+        await inTime(async () => (await pages()) < 30);
+      },
+      { upkeep },
+    );
+  });
+
   test("a transaction that does nothing is rolled back, so that nobody waits for ever", async () => {
     await using(
       newFolder(),

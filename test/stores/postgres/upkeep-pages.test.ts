@@ -59,6 +59,14 @@ describe.each(databaseKinds(import.meta.path))("on %s", (kind) => {
 
 describe("on a server", () => {
   const db = databaseForTests("postgres");
+  test("it summarises what is added to an index, in every month", async () => {
+    const forgotten = await db.query(
+      `select relname from pg_class where relam = (select oid from pg_am where amname = 'brin')
+       and not coalesce(reloptions, '{}') && '{autosummarize=on}'`,
+    );
+    expect(forgotten).toEqual([]);
+  });
+
   test("the upkeep finds what is old through indexes, however many rows there are", async () => {
     await db.exec(fill(few));
     await db.exec(records);
