@@ -6,9 +6,10 @@
 -- How far the audit has come. Records of every transaction below `read_until` are included in tallies (the sums of a
 -- window's records), seals (tallies of windows that were found right) and roll-ups. `sealed_until` is how far the audit
 -- log's chain vouches for the records. The row also has the findings of the last check, for nodes that did not check
--- themselves.
+-- themselves. `ahead` is added to the numbers of transactions; 0 on the server on which the database was made.
 create table usage_audit (
   id boolean primary key default true check (id),
+  ahead bigint not null default 0,
   read_until bigint not null,
   sealed_until bigint not null,
   looked_at timestamptz,
@@ -18,6 +19,26 @@ create table usage_audit (
 
 insert into usage_audit (read_until, sealed_until)
 select now.id, now.id from (select pg_current_xact_id()::text::bigint) now (id);
+
+-- Lets the numbers go on after the greatest that a record has, on another server than that which gave it; returns what is
+-- added to the numbers of transactions from now on. One caller at a time reads on, or lets numbers go on.
+create function usage_go_on() returns bigint
+  language plpgsql volatile
+  set enable_seqscan = off set jit = off
+  as $$
+  declare
+    own usage_audit;
+    oldest bigint;
+  begin
+    select a.* into own from usage_audit a for update;
+    oldest := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
+    if oldest + own.ahead < own.read_until then
+      own.ahead := greatest(own.read_until,
+        (select max(r.xact) + 1 from usage_record r where r.xact >= own.read_until)) - oldest;
+      update usage_audit set ahead = own.ahead;
+    end if;
+    return own.ahead;
+  end $$;
 
 -- Tallies: for each window, the records that were read since it was last sealed (usage_seal): the sum of their charges, and
 -- their number.
@@ -71,45 +92,34 @@ create function usage_recorded(since bigint, until bigint)
 
 -- Adds the records of further transactions to the sums, at most `most` transactions at a time; returns whether there are
 -- more to read. It stops at the horizon, the transaction number below which every transaction has ended, so that no record
--- of one can appear later, whatever any clock says. A horizon below what was already read means that the database was
--- restored on another server. The transaction numbers of the past mean nothing there, and everything is read again.
+-- of one can appear later, whatever any clock says.
 create function usage_audit_read(most bigint) returns boolean
   language plpgsql volatile
   set enable_seqscan = off set enable_sort = off set jit = off
   as $$
   declare
     since bigint;
+    ahead bigint := usage_go_on();
     horizon bigint;
     until bigint;
   begin
-    select a.read_until into since from usage_audit a for update;
-    horizon := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
-    if horizon < since then
-      delete from usage_tally;
-      delete from usage_seal;
-      insert into usage_tally select o.*, 0 from usage_opening o;
-      delete from usage_hour;
-      delete from usage_day;
-      delete from usage_total;
-      delete from usage_rolled;
-      since := coalesce((select min(r.xact) from usage_record r), horizon);
-    end if;
-    until := greatest(since, least(horizon, since + most));
+    select a.read_until into since from usage_audit a;
+    horizon := pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ahead;
+    until := least(horizon, since + most);
     insert into usage_tally as t
     select * from usage_recorded(since, until)
     on conflict (subject_id, kind, starts_at) do update
       set recorded = t.recorded + excluded.recorded, records = t.records + excluded.records;
     perform usage_roll_up(since, until);
-    update usage_audit set read_until = until, sealed_until = least(sealed_until, since);
+    update usage_audit set read_until = until;
     return until < horizon;
   end $$;
 
 -- Returns digests of records for the chain of the audit log, of transactions whose number is at least `since` and below
 -- `until`. There is a row for each month of the records' IDs. In it is a digest for each transaction, in the order of the
 -- transactions: over all columns of its records, in the order of their IDs, written by settings that belong to this function.
--- The function names the columns, so that one that is added later changes no digest. If `ended` is given, records that ended
--- after that instant are left out: where a database is restored on another server, transaction numbers begin again.
-create function usage_digests(since bigint, until bigint, ended timestamptz default null)
+-- The function names the columns, so that one that is added later changes no digest.
+create function usage_digests(since bigint, until bigint)
   returns table (month text, records bigint, nanos bigint, last_ended_at text, digests text)
   language sql stable
   set enable_seqscan = off set jit = off set timezone = 'UTC' set datestyle = 'ISO'
@@ -131,7 +141,7 @@ create function usage_digests(since bigint, until bigint, ended timestamptz defa
           r.upstream, r.attempts, r.tried, r.first_part_ms, r.report_rejected, r.team_id, r.subjects, r.xact
         )::text, E'\n' order by r.request_id), 'UTF8')) as digest
       from usage_record r
-      where r.xact >= since and r.xact < until and r.ended_at <= coalesce(ended, 'infinity')
+      where r.xact >= since and r.xact < until
       group by 1, 2
     ) t
     group by 1

@@ -102,8 +102,9 @@ create function usage_write_records(
       h.session_starts_at, h.session_ends_at, h.session_limit, h.session_used, after[c.n][1],
       h.week_starts_at, h.week_ends_at, h.week_limit, h.week_used, after[c.n][2],
       h.month_starts_at, h.month_ends_at, h.month_limit, h.month_used, after[c.n][3],
-      c.upstream, c.attempts, c.tried, c.first_part_ms, c.report_rejected, h.team_id, h.subjects
-    from (select c.*, c.ordinality as n from unnest(commands) with ordinality c) c
+      c.upstream, c.attempts, c.tried, c.first_part_ms, c.report_rejected, h.team_id, h.subjects, x.number
+    from usage_xact() x (number)
+    cross join (select c.*, c.ordinality as n from unnest(commands) with ordinality c) c
     left join lateral (
       select * from usage_hold h where h.request_id = c.request_id and h.organization_id = ids[c.owner] offset 0
     ) h on true

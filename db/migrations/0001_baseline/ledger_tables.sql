@@ -170,6 +170,24 @@ create table usage_hold (
   is_repeatable boolean not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
+-- The number by which a record of this transaction is found: the transaction's, plus `usage_audit.ahead`. The audit has read
+-- the numbers of ended transactions alone, so a number that it has read already means that the database was restored on
+-- another server, where transactions are numbered from the start again.
+create function usage_xact() returns bigint
+  language plpgsql volatile
+  as $$
+  declare
+    number bigint := pg_current_xact_id()::text::bigint;
+    ahead bigint;
+    read_until bigint;
+  begin
+    select a.ahead, a.read_until into ahead, read_until from usage_audit a where a.id;
+    if number + ahead < read_until then
+      ahead := usage_go_on();
+    end if;
+    return number + ahead;
+  end $$;
+
 -- One row per ended request, never changed. A request that was given up before its admission was answered has no
 -- windows. A partition holds a month of ids (UUIDv7 sorts by time). There is no default one: it would be locked whenever a
 -- month is made. A node whose clock is far off has its month made when its first request ends
@@ -231,8 +249,9 @@ create table usage_record (
   report_rejected jsonb,
   team_id uuid,
   subjects uuid[],
-  -- The transaction that wrote the record, by which the audit knows what it has read (docs/design/metering.md, Audit).
-  xact bigint not null default pg_current_xact_id()::text::bigint
+  -- The number of the transaction that wrote the record, by which the audit knows what it has read
+  -- (docs/design/metering.md, Audit).
+  xact bigint not null default usage_xact()
 ) partition by range (request_id);
 create index usage_record_by_xact on usage_record using brin (xact) with (autosummarize = on);
 -- Finds records by when they ended, whatever month their ids are of: 24 kB for 130,000 records.

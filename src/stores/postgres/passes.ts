@@ -61,22 +61,14 @@ export async function sealRecords(db: Database): Promise<void> {
 
 const spanOf = "select sealed_until as since, read_until as until from usage_audit";
 
-/**
- * Computes the details of the audit entry for the transactions of this span, from their records. If `ended` is given,
- * only records that had ended by then count.
- */
-async function passOver(
-  db: Pick<Transaction, "query">,
-  span: Span,
-  pace: PieceTimes,
-  ended: string | null = null,
-): Promise<Pass> {
+/** Computes the details of the audit entry for the transactions of this span, from their records. */
+async function passOver(db: Pick<Transaction, "query">, span: Span, pace: PieceTimes): Promise<Pass> {
   const sums = new Map<string, { records: number; nanos: number; hasher: Bun.CryptoHasher }>();
   let last: string | null = null;
   const read = (since: number, until: number) =>
     db.query<{ month: string; records: number; nanos: number; last_ended_at: string; digests: string }>(
-      "select * from usage_digests($1, $2, $3::text::timestamptz)",
-      [since, until, ended],
+      "select * from usage_digests($1, $2)",
+      [since, until],
     );
   await inPieces(span, pace, read, (rows) => {
     for (const { month, records, nanos, last_ended_at, digests } of rows) {
@@ -112,7 +104,7 @@ export async function passDifferences(db: Database, pace: PieceTimes): Promise<L
     for (const entry of entries.filter((one) => one.action === action)) {
       const pass = entry.details as unknown as Pass;
       const span = { since: pass.from, until: pass.until };
-      const found = await passOver(db, span, pace, pass.ended_at);
+      const found = await passOver(db, span, pace);
       differences.push(...monthDifferences(entry, pass.months, found.months, now!.dropped));
       spans.push({ ...span, number: entry.number, at: entry.at });
     }
@@ -127,7 +119,6 @@ function gapsIn(spans: readonly (Span & SealEntry)[], sealed: number): (Span & S
   const gaps: (Span & SealEntry)[] = [];
   let until = 0;
   let last: SealEntry | null = null;
-  // In a restored database, transaction numbers start again at lower values, so passes may overlap.
   for (const span of spans.toSorted((one, other) => one.since - other.since)) {
     const { number, at } = span;
     if (span.since > until) gaps.push({ since: until, until: span.since, number, at });

@@ -20,6 +20,17 @@ export async function emptyBooks({ db }: Store): Promise<void> {
     update usage_audit set looked_at = null, sealed_until = read_until`);
 }
 
+/** Lets transactions have numbers as on a server that has had a million more. For a book without records. */
+export async function onOldServer({ db }: Store): Promise<void> {
+  const column = (name: string) => `${name} = ${name} + 1000000`;
+  await db.exec(`update usage_audit set ${["ahead", "read_until", "sealed_until"].map(column).join()}`);
+}
+
+/** Lets transactions have numbers as on a new server, on which a dump of that server was restored. */
+export async function restoredElsewhere({ db }: Store): Promise<void> {
+  await db.exec("update usage_audit set ahead = ahead - 1000000");
+}
+
 export async function isAllRead({ db }: Store): Promise<boolean> {
   const unread = "select 1 from usage_audit a join usage_record r on r.xact >= a.read_until";
   return (await db.query(unread)).length === 0;
