@@ -59,8 +59,9 @@ grant insert, delete on kept_response to sluice_run;
 grant insert, update, delete on kept_answer, kept_answer_entry, answer_note to sluice_run;
 grant insert, update on kept_response_total, input_calibration, output_calibration to sluice_run;
 
--- Upkeep makes partitions of records, and drops those older than 13 months. Only an owner can do that, so these two
--- functions run as their owner. They make an empty month, and drop one that is due, whatever they are asked for.
+-- Upkeep makes partitions of records, drops those older than 13 months, and summarises indexes anew. Only an owner can do
+-- that, so these functions run as their owner. They make an empty month, and drop one that is due, whatever they are asked
+-- for.
 alter function usage_partition(uuid) security definer;
 alter function usage_partition(uuid) set search_path = public, pg_temp;
 revoke execute on function usage_partition(uuid) from public;
@@ -69,6 +70,10 @@ alter function usage_drop_month(text) security definer;
 alter function usage_drop_month(text) set search_path = public, pg_temp;
 revoke execute on function usage_drop_month(text) from public;
 grant execute on function usage_drop_month(text) to sluice_run;
+alter function usage_narrow(integer, integer) security definer;
+alter function usage_narrow(integer, integer) set search_path = public, pg_temp;
+revoke execute on function usage_narrow(integer, integer) from public;
+grant execute on function usage_narrow(integer, integer) to sluice_run;
 
 -- What is left of an organization goes fifteen months after it was closed, and not before, whoever asks.
 alter function organization_forget(uuid) security definer;

@@ -691,4 +691,12 @@ export const ledger: Mutant[] = [
     caughtBy: [`${looks} a book that was restored`],
     rule: "docs/design/metering.md, Audit",
   },
+  {
+    name: "an index keeps the times of what was deleted",
+    file: "src/stores/postgres/partitions.ts",
+    find: '  if (!(await atOnce(() => narrow(lane)))) putOff.push("usage_narrow");\n',
+    replace: "",
+    caughtBy: ["test/stores/postgres/upkeep-pages.test.ts > on postgres an index forgets"],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
 ];

@@ -82,6 +82,27 @@ create function usage_drop_month(partition text) returns void
     end if;
   end $$;
 
+-- Summarises anew one of so many parts of each BRIN index on the tables from which old rows are deleted. Deleting narrows no
+-- summary. A page that is used again would otherwise be read for every time between its oldest row ever and its newest.
+create function usage_narrow(part integer, parts integer) returns void
+  language sql volatile
+  as $$
+    select count(brin_desummarize_range(b.id, b.page)), count(brin_summarize_range(b.id, b.page))
+    from (
+      select i.oid::regclass as id, n * z.pages as page
+      from pg_class i
+      join pg_index x on x.indexrelid = i.oid
+      cross join lateral (
+        select coalesce((select o.option_value::integer from pg_options_to_table(i.reloptions) o
+          where o.option_name = 'pages_per_range'), 128) as pages) z
+      cross join lateral (
+        select 1 + pg_relation_size(x.indrelid) / current_setting('block_size')::integer / z.pages as count) r
+      cross join lateral generate_series(r.count * part / parts, r.count * (part + 1) / parts - 1) n
+      where i.relam = (select a.oid from pg_am a where a.amname = 'brin')
+        and x.indrelid = any ('{usage_past,usage_seal,usage_hour,usage_day,usage_total}'::regclass[])
+    ) b
+  $$;
+
 -- The server and the timeline of this database. Null if the server does not tell them, as some managed servers do not.
 create function usage_place(out server text, out timeline integer)
   language plpgsql stable

@@ -15,6 +15,7 @@ const months_ahead = 6;
 const months_kept = 13;
 /** The settings of the connection. A plan that reads a whole table may seem cheap when the planner cannot know a date. */
 export const settings = { lock_timeout: "100", enable_seqscan: "off" };
+const hours_of_month = 720;
 /** The most old windows and roll-ups that one statement deletes. */
 const rows_max = 5_000;
 /** The tables from which old rows are deleted, each with the column of a row's date. */
@@ -39,6 +40,7 @@ async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   for (const [table, column] of kept) {
     if (!(await atOnce(() => dropAllOld(lane, table, column)))) putOff.push(table);
   }
+  if (!(await atOnce(() => narrow(lane)))) putOff.push("usage_narrow");
   if (!(await atOnce(() => dropLost(lane)))) putOff.push("usage_lost");
   if (!(await atOnce(() => forgetClosed(lane)))) putOff.push("organization");
   return putOff;
@@ -46,6 +48,13 @@ async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
 
 async function dropAllOld(lane: Lane, table: string, column: string): Promise<void> {
   while ((await dropOld(lane, table, column)) === rows_max) await Bun.sleep(1);
+}
+
+/** Narrows the summaries in an hour's part of the BRIN indexes: all of them in a month. */
+function narrow(lane: Lane): Promise<unknown> {
+  const narrowing =
+    "select usage_narrow((floor(date_part('epoch', store_now()) / 3600)::int8 % $1::int)::int, $1::int)";
+  return lane.query(narrowing, [hours_of_month]);
 }
 
 function dropLost(lane: Lane): Promise<unknown> {

@@ -175,6 +175,7 @@ test("a temporary object of its own does not come before the owner's in the func
   expect(found.map(({ path }) => path)).toEqual([
     "organization_forget: search_path=public, pg_temp",
     "usage_drop_month: search_path=public, pg_temp",
+    "usage_narrow: search_path=public, pg_temp",
     "usage_partition: search_path=public, pg_temp",
   ]);
 });

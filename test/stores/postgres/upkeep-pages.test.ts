@@ -4,7 +4,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { keepUpPartitions, oldRows, settings, youngRows } from "../../../src/stores/postgres/partitions.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { databaseForTests } from "./databases.ts";
+import { databaseForTests, setClock } from "./databases.ts";
 
 setDefaultTimeout(120_000);
 
@@ -54,6 +54,28 @@ describe.each(databaseKinds(import.meta.path))("on %s", (kind) => {
     for (let turn = 0; turn < 2; turn++) await pagesOf(db, "select * from usage_differences('open')");
     expect(await pagesOf(db, "select * from usage_differences('open')")).toBeLessThan(table!.pages / 2);
     expect(await pagesOf(db, oldRows("usage_past", "ends_at"), [14, 5_000])).toBeLessThan(table!.pages / 2);
+  });
+
+  test("an index forgets what was deleted, so that its pages are not read for those times ever after", async () => {
+    // The last hour of a month of upkeep, in which the last part of every index has its turn.
+    await setClock(db, new Date("2026-03-07T23:00:00Z"));
+    const zero = "'00000000-0000-0000-0000-000000000000'";
+    await db.query(`insert into usage_day
+      select case n when 1 then timestamptz '2020-01-01Z' else '2026-03-07Z' end, gen_random_uuid(), ${zero}, ${zero},
+        'm', 'chat.completions', 'completed', 1, 1, 0, 0, 0, 0, 0, 0, 0, 0
+      from generate_series(1, 400) n`);
+    await db.query("select brin_summarize_new_values('usage_day_by_start')");
+    const longAgo = () =>
+      db.transaction(async (tx) => {
+        await tx.exec("set local enable_seqscan = off");
+        const text = "select from usage_day where starts_at < '2021-01-01Z'";
+        await pagesOf(tx, text);
+        return pagesOf(tx, text);
+      });
+    expect(await longAgo()).toBeGreaterThan(10);
+    expect(await keepUpPartitions(db)).toEqual({ monthsAhead: 6, putOff: [] });
+    expect(await longAgo()).toBeLessThan(6);
+    await setClock(db, null);
   });
 });
 
