@@ -699,4 +699,12 @@ export const ledger: Mutant[] = [
     caughtBy: ["test/stores/postgres/upkeep-pages.test.ts > on postgres an index forgets"],
     rule: "docs/design/metering.md, Roll-ups",
   },
+  {
+    name: "a first limit reads the records of every day",
+    file: rollups,
+    find: "u.starts_at > own.counted_from - interval '41 days' and exists (",
+    replace: "u.starts_at > own.counted_from - interval '41 days' and not exists (select where false) or exists (",
+    caughtBy: ["test/stores/postgres/many-subjects.test.ts > a first limit reads"],
+    rule: "docs/design/usage.md, Budgets",
+  },
 ];

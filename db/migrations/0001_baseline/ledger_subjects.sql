@@ -250,22 +250,11 @@ create function usage_sum_earlier(subject uuid) returns boolean
     book usage_book;
     k integer;
     place integer;
-    keys uuid[] := usage_keys_of(coalesce(own.parent_id, subject));
   begin
     if own.counted_from is null or own.summed_at is not null then
       return false;
     end if;
-    openings := array(
-      select row(subject, w.kind, w.starts_at, max(w.ends_at), sum(r.charged))::usage_opening
-      from usage_record r
-      cross join lateral (values
-        ('session'::usage_window_kind, r.session_starts_at, r.session_ends_at), ('week', r.week_starts_at, r.week_ends_at),
-        ('month', r.month_starts_at, r.month_ends_at)
-      ) w (kind, starts_at, ends_at)
-      where r.organization_id = own.organization_id and usage_counts_in(own, keys, r.key_id, r.team_id, r.model)
-        and r.ended_at >= own.counted_from - interval '40 days' and w.ends_at > own.counted_from
-        and (r.subjects is null or not subject = any (r.subjects))
-      group by w.kind, w.starts_at having sum(r.charged) > 0);
+    openings := array(select e from usage_earlier(own) e);
     perform usage_lock(array[own.organization_id]);
     update usage_subject s set summed_at = store_now() where s.subject_id = subject and s.summed_at is null;
     if not found then

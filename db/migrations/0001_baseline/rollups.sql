@@ -292,6 +292,40 @@ create function usage_unrolled(since bigint, until bigint)
     group by 1, 3
   $$;
 
+-- What a subject had used of the windows in force before it was counted. Of the records that are in roll-ups, those of days
+-- are read on which the roll-ups say that something counts in the subject: many new ones have never been used.
+create function usage_earlier(own usage_subject) returns setof usage_opening
+  language sql stable
+  set enable_seqscan = off set jit = off
+  as $$
+    with keys as materialized (select usage_keys_of(coalesce(own.parent_id, own.subject_id)) as ids),
+    spans as materialized (
+      select u.first_xact as since, u.last_xact + 1 as until, u.starts_at as starts, u.starts_at + interval '24 hours' as ends
+      from usage_rolled u
+      where u.starts_at > own.counted_from - interval '41 days' and exists (
+        select from keys k, usage_day d
+        where d.organization_id = own.organization_id and d.starts_at = u.starts_at
+          and usage_counts_in(own, k.ids, d.key_id, d.team_id, d.model))
+      union all
+      select a.read_until, 9223372036854775807, '-infinity', 'infinity' from usage_audit a
+    )
+    select own.subject_id, w.kind, w.starts_at, max(w.ends_at), sum(r.charged)::bigint
+    from spans s
+    cross join keys k
+    cross join lateral (
+      select * from usage_record r
+      where r.xact >= s.since and r.xact < s.until and r.admitted_at >= s.starts and r.admitted_at < s.ends
+        and r.organization_id = own.organization_id offset 0
+    ) r
+    cross join lateral (values
+      ('session'::usage_window_kind, r.session_starts_at, r.session_ends_at), ('week', r.week_starts_at, r.week_ends_at),
+      ('month', r.month_starts_at, r.month_ends_at)
+    ) w (kind, starts_at, ends_at)
+    where usage_counts_in(own, k.ids, r.key_id, r.team_id, r.model) and w.ends_at > own.counted_from
+      and (r.subjects is null or not own.subject_id = any (r.subjects))
+    group by w.kind, w.starts_at having sum(r.charged) > 0
+  $$;
+
 -- The totals that the days of a time range add up to.
 create function usage_totals_of(starts timestamptz, ends timestamptz) returns setof usage_total
   language sql stable

@@ -6,6 +6,7 @@ import type { PlanLimits } from "../../core/store/plan.ts";
 import { not_limited } from "../../core/store/rates.ts";
 import { amountWritten } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
+import { onOneNode } from "./fleet.ts";
 
 /**
  * Adds a key or a team to the ledger, or moves a key into a team or out of it. Returns whether `sumEarlier` must follow
@@ -28,15 +29,15 @@ export async function sumEarlier(db: Database, id: string): Promise<void> {
   await db.transaction((tx) => tx.query("select usage_sum_earlier($1)", [id]), { statement_ms: sum_ms });
 }
 
-/** Calls `sumEarlier` for all subjects whose sums were interrupted. */
+/** Calls `sumEarlier` for all subjects whose sums were interrupted. One node of the fleet does it. */
 export async function sumAllEarlier(db: Database): Promise<void> {
-  const left = await db.query<{ id: string }>(
-    "select subject_id as id from usage_subject where counted_from is not null and summed_at is null",
-  );
-  for (const { id } of left) await sumEarlier(db, id);
+  const interrupted = "select subject_id as id from usage_subject where counted_from is not null and summed_at is null";
+  await onOneNode(db, "usage_sum_earlier", async (lane) => {
+    for (const { id } of await lane.query<{ id: string }>(interrupted)) await sumEarlier(db, id);
+  });
 }
 
-/** The most time that `sumEarlier` may take. It reads the records of a month. */
+/** The most time that `sumEarlier` may take. It may read the records of a month. */
 const sum_ms = 15 * 60_000;
 
 /** Calls `sumEarlier` for each id. Call it after the commit. */

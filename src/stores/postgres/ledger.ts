@@ -114,8 +114,9 @@ export function ledger(db: Database, settings: LedgerSettings): Book {
     now: () => storeNow(db),
     report: (query) => report(db, query),
     async maintain() {
+      const done = await keepUpPartitions(db);
       await sumAllEarlier(db);
-      return keepUpPartitions(db);
+      return done;
     },
     close: () => lanes.close(),
   };

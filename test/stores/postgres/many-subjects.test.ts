@@ -1,7 +1,9 @@
 /** Operations on one key, team or person read only the rows about these, however many others their organization has. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { rollUp } from "../../../src/stores/postgres/audit.ts";
 import type { Transaction } from "../../../src/stores/postgres/database.ts";
 import { limits } from "../../../src/stores/postgres/limits.ts";
+import { until } from "../../harness/until.ts";
 import { type Owned, openDatabase } from "./databases.ts";
 
 setDefaultTimeout(60_000);
@@ -142,4 +144,47 @@ test("a default for keys that were never limited is one change, and writes three
     );
     expect(told).toHaveLength(keys);
   });
+});
+
+/** Ends a request of each key on that many days ago: each day is a transaction of its own. */
+function used(keys: readonly string[], daysAgo: number): Promise<unknown> {
+  return owned.db.query(
+    `insert into usage_record (request_id, organization_id, key_id, operation, model, stream, price_input,
+       price_cached_input, price_cache_write, price_output, source, held, charged, uncharged, admitted_at, ended_at,
+       outcome, recovered, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
+       usage_source, month_starts_at, month_ends_at)
+     select gen_random_uuid(), $1, key::uuid, 'chat.completions', 'm', false, 0, 0, 0, 0, 'plan', 0, 5, 0, at, at,
+       'completed', false, 0, 0, 0, 0, 0, 'counted', date_trunc('day', now()) - interval '29 days', date_trunc('day', now()) + interval '1 day'
+     from unnest($2::text[]) key, (select now() - make_interval(days => $3::int) as at) t`,
+    [organization, keys, daysAgo],
+  );
+}
+
+test("a first limit reads the records of days on which what it limits was used, and no others", async () => {
+  const { db } = owned;
+  await db.exec(`create table usage_record_of_test partition of usage_record default;
+    alter index usage_record_of_test_xact_idx set (pages_per_range = 1);
+    reindex index usage_record_of_test_xact_idx`);
+  const [busy, rare, unused] = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()];
+  for (let day = 28; day >= 0; day--)
+    await used([...Array<string>(100).fill(busy), ...(day === 14 ? [rare, rare] : [])], day);
+  await until(async () => {
+    await rollUp(db);
+    return (await db.query("select 1 from usage_audit a join usage_record r on r.xact >= a.read_until")).length === 0;
+  });
+  await db.exec("vacuum (analyze) usage_record_of_test");
+  for (const [key, nanos, records_max] of [
+    [busy, 14_500, 4_000],
+    [rare, 10, 400],
+    [unused, null, 100],
+  ] as const) {
+    await db.query(
+      "insert into usage_subject (subject_id, organization_id, month_nanos, counted_from) values ($1, $2, 5, now())",
+      [key, organization],
+    );
+    const rows = await rowsRead((tx) => tx.query("select usage_sum_earlier($1)", [key]));
+    expect(rows).toBeLessThanOrEqual(records_max);
+    const summed = await db.query<{ nanos: number }>("select nanos from usage_opening where subject_id = $1", [key]);
+    expect(summed[0]?.nanos ?? null).toBe(nanos);
+  }
 });
