@@ -22,6 +22,14 @@ export const protocol: Mutant[] = [
     rule: "docs/design/protocols.md, Reasoning effort",
   },
   {
+    name: "an image in its original size goes to engines that know no such detail",
+    file: "src/core/protocol/openai-chat/encode-request.ts",
+    find: '? "high" : part.detail',
+    replace: "? part.detail : part.detail",
+    caughtBy: ["test/core/protocol/dialect-requests.test.ts > an image in its original size"],
+    rule: "docs/engines.md, Dialects",
+  },
+  {
     name: "long numbers in a call's arguments are rounded",
     file: "src/core/protocol/tool-input.ts",
     find: "manyDigits.test(source) ? raw(source) : value",

@@ -43,6 +43,7 @@ const generic: Dialect = {
   carries: [googleSignature, reasoningDetails],
   strips: [],
   bounds: unbounded,
+  originalImages: false,
   schemas: "as they come",
   namedTool: "alone",
   callBeforeText: "text first",
@@ -86,6 +87,7 @@ const openai: Dialect = {
   ...hosted,
   mark: "openai",
   cap: "max_completion_tokens",
+  originalImages: true,
   effort: { ...generic.effort, max: null },
   signs: { ...noSigns, hosts: ["api.openai.com"] },
 };
@@ -156,7 +158,7 @@ export const dialects = {
     signs: { ...noSigns, page: { path: "/openapi.json", form: /"\/load_model".*"\/reset"/ } },
   },
   openai,
-  azure: { ...openai, mark: "azure", signs: { ...noSigns, hosts: ["openai.azure.com"] } },
+  azure: { ...openai, mark: "azure", originalImages: false, signs: { ...noSigns, hosts: ["openai.azure.com"] } },
   gemini: {
     ...hosted,
     mark: "gemini",

@@ -113,6 +113,23 @@ test.each(Object.keys(upstreams) as EngineName[])("fields that only engines know
   expect(encoded(engine, { ...chat({}), extra }, dialects.generic).body).toMatchObject(extra);
 });
 
+test("an image in its original size, as Codex sends it, is one of high detail for chat engines that know no other", () => {
+  const image = { type: "input_image", image_url: "data:image/png;base64,AAAA" };
+  const details = (name: DialectName) => {
+    const sized = ["original", "low"].map((detail) => ({ ...image, detail }));
+    const input = [
+      { type: "message", role: "user", content: sized },
+      { type: "function_call", call_id: "c1", name: "view_image", arguments: "{}" },
+      { type: "function_call_output", call_id: "c1", output: sized },
+    ];
+    const { body } = encoded("chat", responses({ input }), dialects[name]);
+    return [...(JSON.stringify(body).match(/(?<="detail":")\w+/g) ?? [])];
+  };
+  for (const name of ["generic", "vllm", "sglang"] as const)
+    expect(details(name)).toEqual(["high", "low", "high", "low"]);
+  expect(details("openai")).toEqual(["original", "low", "original", "low"]);
+});
+
 test("a tool that must be called has one name in the list of tools and in the choice", () => {
   for (const name of ["fs.read", "x".repeat(100)]) {
     const tools = [{ type: "function", name, parameters: { type: "object", properties: {} } }];

@@ -37,12 +37,13 @@ function encodeTurns(turns: Turn[], ask: UpstreamAsk, model: string): Record<str
       attached.push(...attachments(turn));
       continue;
     }
-    if (attached.length > 0 && turn.role !== "user") messages.push({ role: "user", content: encodeInput(attached) });
+    if (attached.length > 0 && turn.role !== "user")
+      messages.push({ role: "user", content: encodeInput(attached, back.dialect) });
     const isJoined = attached.length > 0 && turn.role === "user";
     messages.push(encodeTurn(isJoined ? { ...turn, parts: [...attached, ...turn.parts] } : turn, back));
     attached = [];
   }
-  if (attached.length > 0) messages.push({ role: "user", content: encodeInput(attached) });
+  if (attached.length > 0) messages.push({ role: "user", content: encodeInput(attached, back.dialect) });
   return messages;
 }
 
@@ -52,7 +53,7 @@ function encodeTurn(turn: Exclude<Turn, ToolTurn>, back: CarriedBack): Record<st
     case "developer":
       return { role: "system", content: encodeText(turn.parts), name: turn.name };
     case "user":
-      return { role: "user", content: encodeInput(turn.parts), name: turn.name };
+      return { role: "user", content: encodeInput(turn.parts, back.dialect), name: turn.name };
     case "assistant":
       return encodeAssistant(turn, back);
   }
@@ -122,18 +123,20 @@ function encodeText(parts: TextPart[]): unknown {
   return parts.map((part) => ({ type: "text", text: part.text }));
 }
 
-function encodeInput(parts: InputPart[]): unknown {
+function encodeInput(parts: InputPart[], dialect: Dialect): unknown {
   const first = parts[0];
   if (parts.length === 1 && first?.kind === "text") return first.text;
-  return parts.map(encodePart);
+  return parts.map((part) => encodePart(part, dialect));
 }
 
-function encodePart(part: InputPart): unknown {
+function encodePart(part: InputPart, { originalImages }: Dialect): unknown {
   switch (part.kind) {
     case "text":
       return { type: "text", text: part.text };
-    case "image":
-      return { type: "image_url", image_url: { url: part.url, detail: part.detail } };
+    case "image": {
+      const detail = part.detail === "original" && !originalImages ? "high" : part.detail;
+      return { type: "image_url", image_url: { url: part.url, detail } };
+    }
     case "audio":
       return { type: "input_audio", input_audio: { data: part.data, format: part.format } };
     case "file":
