@@ -100,8 +100,13 @@ class AnswerDecoder extends BaseAnswerDecoder {
     const events: InferenceEvent[] = [];
     this.#closeText(events);
     for (const signature of [this.#carried.ofMessage(), ...this.#carried.late]) this.#sign(events, signature);
-    for (const { partIndex: index } of this.#tools?.started ?? []) events.push({ type: "part-end", index });
-    events.push(this.ends(this.#corrected(this.reason.known ?? "stop"), this.#stopSequence));
+    const reason = this.#corrected(this.reason.known ?? "stop");
+    for (const { partIndex: index, isWritten, custom } of this.#tools?.started ?? []) {
+      // Some engines write no arguments for a tool without parameters. Clients parse the arguments as JSON.
+      if (!isWritten && !custom && reason === "tool_calls") events.push({ type: "part-delta", index, delta: "{}" });
+      events.push({ type: "part-end", index });
+    }
+    events.push(this.ends(reason, this.#stopSequence));
     return events;
   }
 

@@ -162,8 +162,10 @@ export class AnswerParts {
     const events: InferenceEvent[] = [];
     if (isCall(item)) {
       if (!item.parts.has(0)) events.push(...this.#beginCall(item, value));
+      // Some engines write no arguments for a tool without parameters. Clients parse the arguments as JSON.
+      const none = item.type === "function_call" && value.status !== "incomplete" ? "{}" : "";
       if (item.parts.get(0)?.written === false)
-        events.push(...this.#write(item, 0, "tool-call", textOf(value.arguments) || textOf(value.input)));
+        events.push(...this.#write(item, 0, "tool-call", textOf(value.arguments) || textOf(value.input) || none));
     } else if (item.type === "reasoning") events.push(...this.#finishReasoning(item, value));
     else if (item.type === "message") events.push(...this.#finishMessage(item, value));
     item.done = true;

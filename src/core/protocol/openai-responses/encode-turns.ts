@@ -66,10 +66,9 @@ function textPart(part: AssistantPart): JsonObject | null {
 }
 
 function callItem({ callId, toolName, arguments: written, native }: ToolCallPart): Item {
-  const wire = wireOf(native);
-  if (wire) return wire;
+  const item = wireOf(native) ?? { type: "function_call", call_id: callId, name: toolName, arguments: written };
   // Engines parse the arguments as JSON, which an empty text is not.
-  return { type: "function_call", call_id: callId, name: toolName, arguments: written.trim() === "" ? "{}" : written };
+  return item.type === "function_call" && written.trim() === "" ? { ...item, arguments: "{}" } : item;
 }
 
 /**

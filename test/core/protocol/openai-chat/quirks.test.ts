@@ -128,6 +128,18 @@ describe("tool calls", () => {
     expect(answer.parts[0]?.text).toBe('{"x":');
   });
 
+  test("a call without arguments has an empty object, unless its answer was cut", () => {
+    const begun = call({ index: 0, id: "a", function: fn("f", "") });
+    expect(toolsIn(begun, delta({}, "tool_calls"))).toEqual([["a", "f", "{}"]]);
+    expect(toolsIn(begun, call({ index: 1, id: "b", function: fn("g", undefined) }), delta({}, "stop"))).toEqual([
+      ["a", "f", "{}"],
+      ["b", "g", "{}"],
+    ]);
+    expect(toolsIn(begun, delta({}, "length"))).toEqual([["a", "f", ""]]);
+    const custom = call({ index: 0, id: "a", type: "custom", custom: { name: "f", input: "" } });
+    expect(toolsIn(custom, delta({}, "tool_calls"))).toEqual([["a", "f", ""]]);
+  });
+
   test("text after tool calls is a new part", () => {
     const kinds = answered(
       call({ index: 0, id: "a", function: fn("f", "{}") }),

@@ -198,6 +198,16 @@ describe("calls", () => {
     expect(result.reason).toBe("tool_calls");
   });
 
+  test("a call without arguments has an empty object, unless it is incomplete", () => {
+    const call = fn("f", "a", "");
+    expect(shown(answerOf(added(0, call), done(0, call), completed(call)))).toEqual([["a", "f", "{}"]]);
+    expect(shown(answerOf(completed(call)))).toEqual([["a", "f", "{}"]]);
+    const cut = { ...call, status: "incomplete" };
+    expect(shown(answerOf(added(0, call), done(0, cut), completed(cut)))).toEqual([["a", "f", ""]]);
+    const custom = { type: "custom_tool_call", id: "ctc_a", call_id: "a", name: "f", input: "" };
+    expect(shown(answerOf(added(0, custom), done(0, custom), completed(custom)))).toEqual([["a", "f", ""]]);
+  });
+
   test("ids are made where there are none, and made unique where one is repeated", () => {
     const result = answerOf(completed(fn("f", "", "{}", "1"), fn("f", "x", "{}", "2"), fn("f", "x", "{}", "3")));
     const ids = shown(result).map(([id]) => id);

@@ -201,6 +201,20 @@ describe("tools", () => {
       ...input.slice(1),
     ]);
   });
+
+  test("a call without arguments in the history has an empty object: llama.cpp answers 500 to what is no JSON", () => {
+    const call = { type: "function_call", id: "fc_1", call_id: "c1", name: "spawn", namespace: "multi_agent_v1" };
+    const result = { type: "function_call_output", call_id: "c1", output: "ok" };
+    for (const written of ["", " "]) {
+      const [, replayed] = toResponses({
+        input: [{ role: "user", content: "go" }, { ...call, arguments: written }, result],
+      }).input as object[];
+      expect(replayed).toMatchObject({ name: "spawn", namespace: "multi_agent_v1", arguments: "{}" });
+    }
+    const custom = { type: "custom_tool_call", call_id: "c1", name: "apply_patch", input: "" };
+    const { input } = toResponses({ input: [{ role: "user", content: "go" }, custom], tools: [patch] });
+    expect(input).toContainEqual(custom);
+  });
 });
 
 describe("the rest", () => {
