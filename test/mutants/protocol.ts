@@ -54,6 +54,22 @@ export const protocol: Mutant[] = [
     rule: "docs/design/protocols.md, Call fragments without order",
   },
   {
+    name: "texts of blanks alone are sent",
+    file: "src/core/protocol/anthropic-messages/encode-turns.ts",
+    find: 'part.text.trim() === ""',
+    replace: 'part.text === ""',
+    caughtBy: ["test/core/protocol/anthropic-messages/request.test.ts > without texts of blanks"],
+    rule: "docs/design/protocols.md, Messages requests",
+  },
+  {
+    name: "a text that has blanks of its own between its words loses them",
+    file: "src/core/protocol/anthropic-messages/encode-turns.ts",
+    find: "return hasText ? parts : parts.filter",
+    replace: "return parts.filter",
+    caughtBy: ["test/core/protocol/anthropic-messages/request.test.ts > with blanks that stand between words"],
+    rule: "docs/design/protocols.md, Messages requests",
+  },
+  {
     name: "long numbers in a call's arguments are rounded",
     file: "src/core/protocol/tool-input.ts",
     find: "manyDigits.test(source) ? raw(source) : value",

@@ -67,12 +67,23 @@ function roleOf(turn: Turn): Message["role"] {
 function addBlocks(content: Block[], turn: Turn, ids: WireIds, ask: UpstreamAsk): void {
   if (turn.role === "tool") content.push(resultBlock(turn, ids));
   else if (turn.role === "assistant")
-    blocks<AssistantPart>(turn.parts, (part) => assistantBlock(part, ids, ask), content);
-  else blocks<InputPart>(turn.parts, inputBlock, content);
+    blocks<AssistantPart>(withoutBlanks(turn.parts), (part) => assistantBlock(part, ids, ask), content);
+  else blocks<InputPart>(turn.role === "user" ? turn.parts : withoutBlanks(turn.parts), inputBlock, content);
+}
+
+/**
+ * The parts without texts of blanks alone, if there is no other text: engines refuse a message, and instructions, in
+ * which no text has a letter or sign.
+ */
+function withoutBlanks<Part extends AssistantPart | InputPart>(parts: readonly Part[]): readonly Part[] {
+  const isBlank = (part: AssistantPart | InputPart) =>
+    part.kind === "text" && part.text.trim() === "" && part.native === undefined;
+  const hasText = parts.some((part) => part.kind === "text" && !isBlank(part));
+  return hasText ? parts : parts.filter((part) => !isBlank(part));
 }
 
 export function textBlocks(parts: readonly TextPart[]): Block[] {
-  return blocks(parts, inputBlock);
+  return blocks(withoutBlanks(parts), inputBlock);
 }
 
 /** The block of a part. Parts that cannot be expressed were refused before (request-refusal.ts). */

@@ -463,6 +463,35 @@ describe("a Messages engine is asked", () => {
     ]);
   });
 
+  test("without texts of blanks alone, which the engine refuses, where nothing else is said", () => {
+    const called = { id: "a", type: "function", function: { name: "f", arguments: "{}" } };
+    const asked = chat({
+      messages: [
+        { role: "system", content: "  " },
+        { role: "user", content: "?" },
+        { role: "assistant", content: "\n\n", tool_calls: [called] },
+        { role: "tool", tool_call_id: "a", content: "x" },
+        { role: "assistant", content: " " },
+        { role: "user", content: " " },
+      ],
+    });
+    expect([asked.system, asked.messages]).toEqual([
+      undefined,
+      [
+        user(text("?")),
+        assistant({ type: "tool_use", id: "a", name: "f", input: {} }),
+        user(result("a", "x"), text(" ")),
+      ],
+    ]);
+  });
+
+  test("with blanks that stand between words, and with those that a Messages caller marked", () => {
+    const spaced = assistant(text("a"), text("\n\n"), text("b"));
+    expect(toMessages(says(user(text("?")), spaced, user(text("?")))).messages[1]).toEqual(spaced);
+    const own = assistant(text("\n", { cache_control: { type: "ephemeral" } }), use("a"));
+    expect(toMessages(says(user(text("?")), own, user(result("a", "x")))).messages[1]).toEqual(own);
+  });
+
   test("with instructions and nothing else as what is to be answered", () => {
     const asked = chat({ messages: [{ role: "system", content: "Say hello." }] });
     expect([asked.system, asked.messages]).toEqual([undefined, [user(text("Say hello."))]]);
