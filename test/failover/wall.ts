@@ -72,6 +72,12 @@ function emptied({ closing, opening }: Dialect): object[] {
   ].filter((one) => !isOfPart(one));
 }
 
+/** The events that end a chat answer, with the number of its tokens. */
+const ended = (tokens: number): object[] => [
+  { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+  { choices: [], usage: { prompt_tokens: 9, completion_tokens: tokens, total_tokens: 9 + tokens } },
+];
+
 function json(status: number, body: string, headers = ""): string {
   return `HTTP/1.1 ${status} Whatever\r\ncontent-type: application/json\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
@@ -148,6 +154,9 @@ const faults: Record<string, (asked: Asked) => void> = {
     void socket.write(
       sse + endOf({ ...dialect, closing: [{ choices: [{ index: 0, delta: {}, finish_reason: "content_filter" }] }] }),
     ),
+  /** An answer without content, of the tokens that end it, or of no token. */
+  silent: ({ socket, dialect }) => void socket.write(sse + endOf({ ...dialect, closing: ended(1) })),
+  nothing: ({ socket, dialect }) => void socket.write(sse + endOf({ ...dialect, closing: ended(0) })),
   forever: ({ socket }) => void socket.write(refusal(429, "rate_limited", "retry-after: 1e9\r\n")),
 };
 

@@ -7,6 +7,22 @@ const frames = "test/core/protocol/frames.test.ts";
 
 export const found: Mutant[] = [
   {
+    name: "an answer that the caller's stop text ended is asked for at another engine",
+    file: "src/core/usage/attempts.ts",
+    find: "stop.length === 0 || outputTokensIn",
+    replace: "stop.length >= 0 || outputTokensIn",
+    caughtBy: [`${attempts} > an empty answer that a stop text`],
+    rule: "docs/routing.md, When another is asked",
+  },
+  {
+    name: "a model that says nothing opens the breaker of its route",
+    file: "src/core/usage/attempts.ts",
+    find: "isSilence(batch) ? end : judged",
+    replace: "isSilence(batch) ? judged : judged",
+    caughtBy: [`${attempts} > a route whose model says nothing`],
+    rule: "docs/routing.md, Health",
+  },
+  {
     name: "an answer that a filter ended is asked for at another engine",
     file: "src/core/usage/attempts.ts",
     find: ' && last.reason === "stop" && !batch.some(isPartStart)',

@@ -127,9 +127,11 @@ export class Attempts implements EngineAnswer, EngineEvents {
       batch = await this.#untilFirstPart(route);
       const end = this.#end;
       if (this.#isBegun || end === null) return { done: false, value: batch };
-      const judged: AttemptEnd = end.kind === "answered" && isEmptyAnswer(batch) ? { ...end, kind: "empty" } : end;
+      const { stop } = this.#attemptRequest.asked.request;
+      const judged: AttemptEnd =
+        end.kind === "answered" && isEmptyAnswer(batch, stop) ? { ...end, kind: "empty" } : end;
       if (judged.kind === "answered") this.#wasShown(route);
-      else this.#parts.health.ended(route, judged, this.#begun_ms, this.#parts.now_ms());
+      else this.#parts.health.ended(route, isSilence(batch) ? end : judged, this.#begun_ms, this.#parts.now_ms());
       this.#stage = this.#stageAfter(route, judged, batch);
     }
     this.#isBegun = true;
@@ -294,8 +296,28 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 }
 
-/** Whether the answer is empty. An answer that was ended by a limit or a filter does not count as empty. */
-function isEmptyAnswer(batch: Batch): boolean {
+/**
+ * Whether the answer is empty. An answer that was ended by a limit, a filter or a stop text of the caller does not count
+ * as empty. Not all engines say that a stop text ended it.
+ */
+function isEmptyAnswer(batch: Batch, stop: readonly string[]): boolean {
   const last = batch.at(-1);
-  return last?.type === "response-end" && last.reason === "stop" && !batch.some(isPartStart);
+  const isEmpty = last?.type === "response-end" && last.reason === "stop" && !batch.some(isPartStart);
+  return isEmpty && (stop.length === 0 || outputTokensIn(batch) === 0);
+}
+
+/**
+ * The most tokens of an answer in which the model chose to say nothing. Engines count the token that ends the answer,
+ * and up to two that are not shown.
+ */
+const silence_tokens_max = 8;
+
+/** Whether the engine reports that the model itself ended an empty answer at once. The engine is not ill then. */
+function isSilence(batch: Batch): boolean {
+  const tokens = outputTokensIn(batch) ?? 0;
+  return tokens > 0 && tokens <= silence_tokens_max;
+}
+
+function outputTokensIn(batch: Batch): number | undefined {
+  return batch.findLast((event) => event.type === "usage")?.usage.outputTokens;
 }

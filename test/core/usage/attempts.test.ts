@@ -299,6 +299,26 @@ test("an answer that a filter or the request's own limit ended before its first 
   expect(wall.asked).toEqual(["filtered"]);
 });
 
+test("an empty answer that a stop text of the caller may have ended is its answer, unless its engine wrote nothing", async () => {
+  const request = { stop: ["END"] };
+  expect(await outcomeOf(["silent", "ok"], { request })).toMatchObject({ kinds: ["answered"], attempts: 1 });
+  expect(await outcomeOf(["nothing", "ok"], { request })).toMatchObject({ attempts: 2, route: "ok" });
+});
+
+test("a route whose model says nothing stays well, and one that writes nothing, or says nothing of what it wrote, does not", async () => {
+  const parts = { health: health() };
+  const stateOf = async (way: string) => {
+    for (let count = 0; count < 3; count++)
+      expect(await outcomeOf([way, "ok"], { parts })).toMatchObject({ attempts: 2, route: "ok" });
+    return parts.health.stateOf(modelTo([way], {}).routes[0]!, performance.now());
+  };
+  expect([await stateOf("silent"), await stateOf("nothing"), await stateOf("empty")]).toEqual([
+    "closed",
+    "open",
+    "open",
+  ]);
+});
+
 test("a caller that leaves in the moment in which it gets a slot gives the slot back", async () => {
   const leaving = new Cancellation();
   const slots = queues(() => performance.now());
