@@ -70,6 +70,14 @@ export const protocol: Mutant[] = [
     rule: "docs/design/protocols.md, Messages requests",
   },
   {
+    name: "thoughts are left out for callers of other protocols",
+    file: "src/core/protocol/anthropic-messages/encode-request.ts",
+    find: ', display: "summarized" }',
+    replace: " }",
+    caughtBy: ["test/core/protocol/anthropic-messages/request.test.ts > for a summary of thoughts"],
+    rule: "docs/protocols.md, Answers of Messages engines",
+  },
+  {
     name: "long numbers in a call's arguments are rounded",
     file: "src/core/protocol/tool-input.ts",
     find: "manyDigits.test(source) ? raw(source) : value",

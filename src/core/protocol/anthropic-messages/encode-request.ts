@@ -97,7 +97,8 @@ function encodeThinking({ effort, native }: Reasoning, max_tokens: number): Json
   const wire = wireOf(native);
   if (!wire) {
     if (effort === undefined) return undefined;
-    return { type: effort === "none" ? "disabled" : "adaptive" };
+    // Newer models leave the text of thoughts out by default. A summary of them is not charged for.
+    return effort === "none" ? { type: "disabled" } : { type: "adaptive", display: "summarized" };
   }
   if (typeof wire.budget_tokens !== "number" || wire.budget_tokens < max_tokens) return { ...wire };
   return max_tokens > budget_min ? { ...wire, budget_tokens: max_tokens - 1 } : { type: "disabled" };

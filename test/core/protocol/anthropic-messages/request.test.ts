@@ -428,7 +428,7 @@ describe("a Messages engine is asked", () => {
       stream: true,
       stop_sequences: ["END"],
       temperature: 0.5,
-      thinking: { type: "adaptive" },
+      thinking: { type: "adaptive", display: "summarized" },
       output_config: { effort: "low", format: { type: "json_schema", schema: { type: "object" } } },
     });
   });
@@ -490,6 +490,12 @@ describe("a Messages engine is asked", () => {
     expect(toMessages(says(user(text("?")), spaced, user(text("?")))).messages[1]).toEqual(spaced);
     const own = assistant(text("\n", { cache_control: { type: "ephemeral" } }), use("a"));
     expect(toMessages(says(user(text("?")), own, user(result("a", "x")))).messages[1]).toEqual(own);
+  });
+
+  test("for a summary of thoughts, where the caller of another protocol asks for an effort", () => {
+    const thinking = (reasoning_effort?: string) => chat({ reasoning_effort }).thinking;
+    expect(thinking("high")).toEqual({ type: "adaptive", display: "summarized" });
+    expect([thinking("none"), thinking()]).toEqual([{ type: "disabled" }, undefined]);
   });
 
   test("with instructions and nothing else as what is to be answered", () => {
