@@ -78,6 +78,14 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Answers of Messages engines",
   },
   {
+    name: "an effort alone switches thinking on",
+    file: "src/core/protocol/anthropic-messages/encode-request.ts",
+    find: "  if (wire.type === undefined) return undefined;",
+    replace: '  if (wire.type === undefined) return { type: "adaptive" };',
+    caughtBy: ["test/core/protocol/anthropic-messages/request.test.ts > is not switched on by an effort alone"],
+    rule: "docs/protocols.md, Requests of Messages clients",
+  },
+  {
     name: "long numbers in a call's arguments are rounded",
     file: "src/core/protocol/tool-input.ts",
     find: "manyDigits.test(source) ? raw(source) : value",

@@ -217,7 +217,8 @@ function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string
 function decodeReasoning(wire: MessagesInput): Reasoning | undefined {
   const { thinking } = wire;
   const effort = effortInForce(wire);
-  if (!thinking) return effort ? { effort } : undefined;
+  // For engines of this protocol, an effort alone does not switch thinking on.
+  if (!thinking) return effort ? { effort, native: { protocol: "anthropic-messages", wire: {} } } : undefined;
   const budgetTokens = thinking.type === "enabled" ? thinking.budget_tokens : undefined;
   const reasoning: Reasoning = thinking.type === "disabled" ? { effort: "none" } : compact({ effort, budgetTokens });
   return withNative(reasoning, thinking, [], ["type", "budget_tokens", "display"]);

@@ -100,6 +100,7 @@ function encodeThinking({ effort, native }: Reasoning, max_tokens: number): Json
     // Newer models leave the text of thoughts out by default. A summary of them is not charged for.
     return effort === "none" ? { type: "disabled" } : { type: "adaptive", display: "summarized" };
   }
+  if (wire.type === undefined) return undefined;
   if (typeof wire.budget_tokens !== "number" || wire.budget_tokens < max_tokens) return { ...wire };
   return max_tokens > budget_min ? { ...wire, budget_tokens: max_tokens - 1 } : { type: "disabled" };
 }

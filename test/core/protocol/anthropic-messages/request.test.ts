@@ -286,6 +286,12 @@ describe("thinking", () => {
     expect(thinking({ type: "enabled", budget_tokens: 5000 }, 5000)).toEqual({ type: "enabled", budget_tokens: 4999 });
     expect(thinking({ type: "enabled", budget_tokens: 5000 }, 1024)).toEqual({ type: "disabled" });
   });
+
+  test("is not switched on by an effort alone: a Messages engine decides then", () => {
+    const asked = toMessages({ output_config: { effort: "high" } });
+    expect([asked.thinking, asked.output_config]).toEqual([undefined, { effort: "high" }]);
+    expect(toChat({ output_config: { effort: "high" } }).reasoning_effort).toBe("high");
+  });
 });
 
 describe("the line that changes with every request", () => {
