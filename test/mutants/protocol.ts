@@ -86,6 +86,14 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Requests of Messages clients",
   },
   {
+    name: "an encrypted thought goes to an engine that reads none",
+    file: "src/core/protocol/openai-responses/encode-turns.ts",
+    find: "dialect.unsignedThoughts ? undefined : proofOf(part)",
+    replace: 'dialect.unsignedThoughts && text !== "" ? undefined : proofOf(part)',
+    caughtBy: ["test/core/protocol/dialect-requests.test.ts > an encrypted thought"],
+    rule: "docs/protocols.md, What an engine is not sent",
+  },
+  {
     name: "long numbers in a call's arguments are rounded",
     file: "src/core/protocol/tool-input.ts",
     find: "manyDigits.test(source) ? raw(source) : value",

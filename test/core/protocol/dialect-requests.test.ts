@@ -159,6 +159,20 @@ test("a thought without a text is said to be lost at chat engines, and goes on t
   }
 });
 
+test("an encrypted thought goes to no Responses engine that reads its thoughts in the clear, and is said to be lost", () => {
+  const content = [{ type: "redacted_thinking", data: "sealed" }];
+  const request = messages({
+    messages: [
+      { role: "user", content: "hi" },
+      { role: "assistant", content: [...content, { type: "text", text: "Yes." }] },
+      { role: "user", content: "go on" },
+    ],
+  });
+  const { body, lost } = encoded("responses", request, dialects["llama.cpp"]);
+  expect(JSON.stringify(body)).not.toMatch(/sealed|"reasoning"/);
+  expect(lost).toEqual(["thoughts"]);
+});
+
 describe("the cap", () => {
   test.each(dialectNames)("has the name that %s reads", (name: DialectName) => {
     const { body } = encoded("chat", chat({ max_completion_tokens: 512 }), dialects[name]);

@@ -81,8 +81,12 @@ function reasoningItems(
 ): JsonObject[] {
   const { text, signature } = part;
   if (isCarried(signature)) lost?.("carried");
-  const proof = dialect.unsignedThoughts && text !== "" ? undefined : proofOf(part);
-  if (proof === undefined && isCarried(signature) && text === "") return [];
+  // An engine that signs no thoughts reads no proof, and refuses a thought without a text.
+  const proof = dialect.unsignedThoughts ? undefined : proofOf(part);
+  if (proof === undefined && text === "") {
+    if (proofOf(part) !== undefined) lost?.("thoughts");
+    return [];
+  }
   // An engine that takes back no text of reasoning looks for its own reasoning under the id, and refuses what it does
   // not find.
   if (proof === undefined && dialect.reasoning.out.length === 0) {
