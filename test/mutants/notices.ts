@@ -66,6 +66,14 @@ export const notices: Mutant[] = [
     rule,
   },
   {
+    name: "a person asks for more as often as somebody withdraws it",
+    file: "src/stores/postgres/limit-requests.ts",
+    find: 'if (before!.today >= limitRequestsADay_max) throw new TooMany("too_often");',
+    replace: "",
+    caughtBy: ["test/admin/management/limit-requests.test.ts > are made twenty times a day"],
+    rule: "docs/limits.md, Asking for more",
+  },
+  {
     name: "a destination is tested as often as somebody likes",
     file: "src/stores/postgres/notice-destinations.ts",
     find: 'if (before!.waiting > 0) return "waiting";',

@@ -7,6 +7,7 @@ import {
   type LimitRequestAdministration,
   limitRequest_days,
   limitRequestStates,
+  limitRequestsADay_max,
   openLimitRequests_max,
   type StoredLimitRequest,
 } from "../store/limit-requests.ts";
@@ -145,6 +146,8 @@ Examples:
           `You have asked ${openLimitRequests_max} times, and nobody has decided yet. Withdraw one first.`,
           "wrong_state",
         );
+      if (made === "too_often")
+        fail(`You have asked ${limitRequestsADay_max} times within a day. Ask again tomorrow.`, "wrong_state");
       if (made === "already") fail("You have asked for this limit, and nobody has decided yet.", "already_exists");
       return limitRequestShown(made as StoredLimitRequest, currency);
     },

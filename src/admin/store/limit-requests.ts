@@ -52,6 +52,8 @@ export interface StoredLimitRequest extends NewLimitRequest {
 
 /** How many requests of a person in an organization can be open at a time. */
 export const openLimitRequests_max = 3;
+/** How many a person makes in an organization within a day: each is told to every destination of notices. */
+export const limitRequestsADay_max = 20;
 /** How long a request is open. */
 export const limitRequest_days = 7;
 /** How long a request is kept after it is no longer open. */
@@ -83,12 +85,13 @@ type Undecided = "not_open" | "gone" | "closed";
 export interface LimitRequestAdministration {
   /**
    * Opens a request. `details`: the details of the notice that the organization gets. `too_many`: too many requests of
-   * this person are open. `already`: a request for the same limit is open.
+   * this person are open. `too_often`: the person has made too many within a day. `already`: a request for the same limit
+   * is open.
    */
   openLimitRequest(
     wanted: NewLimitRequest,
     act: { actor: Actor; details: Record<string, unknown> },
-  ): Promise<StoredLimitRequest | "too_many" | "already">;
+  ): Promise<StoredLimitRequest | "too_many" | "too_often" | "already">;
   findLimitRequest(id: string): Promise<StoredLimitRequest | null>;
   /** Pages through the requests in the order in which they were made. */
   pageLimitRequests(query: LimitRequestQuery): Promise<PageOf<StoredLimitRequest>>;

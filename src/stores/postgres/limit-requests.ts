@@ -7,6 +7,7 @@ import {
   type LimitRequestState,
   limitRequest_days,
   limitRequestKept_days,
+  limitRequestsADay_max,
   type NewLimitRequest,
   openLimitRequests_max,
   type StoredLimitRequest,
@@ -42,10 +43,14 @@ export function limitRequests(
         const owner = bare(wanted.organizationId, "org_");
         await tx.query(forgetting, [owner, limitRequestKept_days]);
         await tx.query(closingExpired, [bare(wanted.personId, "per_"), owner]);
-        const [open] = await tx.query<{ count: number }>(counting, [bare(wanted.personId, "per_"), owner]);
+        const [before] = await tx.query<{ open: number; today: number }>(counting, [
+          bare(wanted.personId, "per_"),
+          owner,
+        ]);
         const [made] = await tx.query(inserting, valuesOf(wanted, owner));
         if (!made) return "already";
-        if (open!.count >= openLimitRequests_max) throw new TooMany();
+        if (before!.open >= openLimitRequests_max) throw new TooMany("too_many");
+        if (before!.today >= limitRequestsADay_max) throw new TooMany("too_often");
         await addNotice(tx, owner, { kind: "limit.requested", about: wanted.id, details });
         const { id, subject, subjectId, models, limit, requestId } = wanted;
         const limited = { subject, subject_id: subjectId, models: models || null, limit: snakeName(limit) };
@@ -53,7 +58,7 @@ export function limitRequests(
         await appendAuditEntry(tx, await storeNow(tx), { ...entry, details: { ...limited, request_id: requestId } });
         return (await find(tx, id))!;
       }).catch((thrown) => {
-        if (thrown instanceof TooMany) return "too_many" as const;
+        if (thrown instanceof TooMany) return thrown.answer;
         throw thrown;
       }),
 
@@ -120,7 +125,11 @@ async function tellAsker(
 }
 
 /** Thrown, so that what the transaction wrote is undone. */
-class TooMany extends Error {}
+class TooMany extends Error {
+  constructor(readonly answer: "too_many" | "too_often") {
+    super(answer);
+  }
+}
 
 /**
  * SQL for the state that readers see. An expired request is recognised by its time: nothing writes that it has expired.
@@ -212,8 +221,9 @@ const forgetting = `delete from limit_request
 const closingExpired = `update limit_request set state = 'expired'
   where person_id = $1 and organization_id = $2 and state = 'open' and expires_at <= store_now()`;
 
-const counting =
-  "select count(*)::int as count from limit_request where person_id = $1 and organization_id = $2 and state = 'open'";
+const counting = `select count(*) filter (where state = 'open')::int as open,
+    count(*) filter (where created_at > store_now() - interval '1 day')::int as today
+  from limit_request where person_id = $1 and organization_id = $2`;
 
 const inserting = `insert into limit_request (id, organization_id, person_id, subject, subject_id, models, limit_name, value,
     asked, message, request_id, created_at, expires_at)

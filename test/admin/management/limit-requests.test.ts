@@ -91,6 +91,17 @@ describe("somebody who met a limit", () => {
       expect(states.toReversed()).toEqual(["expired", "open", "withdrawn", "open", "open"]);
     }));
 
+  test("are made twenty times a day, however many are withdrawn, since each is told to others", () =>
+    tried(async ({ ann }, db) => {
+      for (let made = 0; made < 20; made++) {
+        const { id } = await ann.requestLimit(ofWeek);
+        await ann.withdrawLimitRequest({ id });
+      }
+      expect(await codeOf(ann.requestLimit(ofWeek))).toBe("wrong_state");
+      await db.exec("update limit_request set created_at = created_at - interval '1 day'");
+      await ann.requestLimit(ofWeek);
+    }));
+
   test("are listed with the newest first, part by part, so that open ones come before those decided long ago", () =>
     tried(async ({ ann }) => {
       const ids: string[] = [];
