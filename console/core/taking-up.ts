@@ -56,8 +56,8 @@ export async function takeUp(begins: () => void): Promise<TakenUp> {
   try {
     if (code !== null) return await exchanged({ path: "/session/secret", body: { code } }, begins);
     if (link !== null) return await exchanged({ path: "/session/link", body: { code: link } }, begins);
-    const secret = keptSecret.get() ?? (await secretOfAnotherTab());
-    if (secret === null) return nobody(null);
+    const secret = keptSecret.get();
+    if (secret === null) return await ofAnotherTab(begins);
     begins();
     return await takenUp(secret);
   } catch (failure) {
@@ -97,12 +97,28 @@ async function takenUp(secret: string): Promise<TakenUp> {
   }
 }
 
-/** The session's secret from another tab; null if none has it. */
-function secretOfAnotherTab(): Promise<string | null> {
+/** Takes up the session of another tab. A tab that nobody has looked at for long may answer with one that has ended. */
+async function ofAnotherTab(begins: () => void): Promise<TakenUp> {
+  const ended = new Set<string>();
+  for (;;) {
+    const secret = await secretOfAnotherTab(ended);
+    if (secret === null) return nobody(null);
+    if (ended.size === 0) begins();
+    try {
+      return await takenUp(secret);
+    } catch (failure) {
+      if (!(failure instanceof Refusal && failure.status === 401)) throw failure;
+      ended.add(secret);
+    }
+  }
+}
+
+/** The session's secret from another tab; null if none has one besides these. */
+function secretOfAnotherTab(ended: ReadonlySet<string>): Promise<string | null> {
   const { promise, resolve } = Promise.withResolvers<string | null>();
   const channel = secretChannel();
   channel.addEventListener("message", ({ data }: MessageEvent) => {
-    if (typeof data?.secret === "string") resolve(data.secret);
+    if (typeof data?.secret === "string" && !ended.has(data.secret)) resolve(data.secret);
   });
   channel.postMessage(question);
   setTimeout(() => resolve(null), answer_ms);

@@ -111,6 +111,21 @@ describeInBrowser("an attack on the console", () => {
     await next.waitForSelector("#token");
   });
 
+  test("a new tab is let in by the session that counts, though a tab of yesterday answers sooner", async () => {
+    const tab = await signedIn("viewer");
+    await tab.page.evaluate(() => {
+      const post = BroadcastChannel.prototype.postMessage;
+      BroadcastChannel.prototype.postMessage = function (data) {
+        setTimeout(() => post.call(this, data), data === "who?" ? 0 : 50);
+      };
+      const old = new BroadcastChannel("sluice-console");
+      old.onmessage = ({ data }) => data === "who?" && post.call(old, { secret: "A".repeat(43) });
+    });
+    const next = await tab.context.newPage();
+    await next.goto(`${node.url}/`);
+    await next.locator(".live").waitFor();
+  });
+
   test("markup in every name and label that anybody gives is shown as the text that it is", async () => {
     const tab = await signedIn("admin");
     const { sluice, people } = node;
