@@ -29,7 +29,9 @@ export async function startWorkers(all: Options = {}): Promise<WorkersNode> {
   const { workers = "2", env = {}, ca, addressFile, ...options } = all;
   const database = await migratedDatabase();
   if (addressFile) writeFileSync(addressFile, database.url);
-  const address = addressFile ? { DATABASE_URL_FILE: addressFile } : { DATABASE_URL: database.url };
+  const address: Record<string, string> = addressFile
+    ? { DATABASE_URL_FILE: addressFile }
+    : { DATABASE_URL: database.url };
   const settings = { SLUICE_WORKERS: workers, ...address, REDIS_URL: await redisUrl(), ...env };
   const sluice = { store: "pglite", env: settings, ...(ca ? { ca } : {}) } as const;
   const starting = env.SLUICE_CONFIG ? startSluice(sluice) : startService({ ...options, sluice });
