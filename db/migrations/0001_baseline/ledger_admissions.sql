@@ -6,18 +6,25 @@ create function usage_chain(key uuid, keys uuid[], members uuid[], teams uuid[],
   as $$ select array[key, members[array_position(keys, key)], teams[array_position(keys, key)], organization] $$;
 
 -- The numbers (indexes in the batch's array of subjects) of the limited subjects that an admission counts in besides its
--- organization: its key, person and team, and the subjects of its chain that limit its model.
-create function usage_others(chain uuid[], model text, ids uuid[], models text[], parent_ids uuid[]) returns integer[]
+-- organization: its key, person and team, and the subjects of its chain that limit its model, by its id or an alias.
+create function usage_others(
+  chain uuid[], model text, aliases text[], ids uuid[], models text[], parent_ids uuid[]
+)
+  returns integer[]
   language plpgsql immutable
   as $$
   declare
     numbers integer[] := array_remove(array[array_position(ids, chain[1]), array_position(ids, chain[2]),
       array_position(ids, chain[3])], null);
     patterns text[];
+    name text;
     number integer;
   begin
     if models is not null then
       patterns := usage_patterns(model);
+      foreach name in array coalesce(aliases, '{}') loop
+        patterns := patterns || usage_patterns(name);
+      end loop;
       foreach number in array array_positions(parent_ids, chain[1]) || array_positions(parent_ids, chain[2])
         || array_positions(parent_ids, chain[3]) || array_positions(parent_ids, chain[4])
       loop
@@ -163,14 +170,14 @@ create function usage_admissions(
   commands usage_admit_command[], over uuid[], ids uuid[], extra_enabled boolean[]
 )
   returns table (
-    n bigint, "position" integer, request_id uuid, owner integer, key_id uuid, model text, plan integer,
+    n bigint, "position" integer, request_id uuid, owner integer, key_id uuid, model text, aliases text[], plan integer,
     concurrent_limit bigint, price_output bigint, input_nanos bigint, output_tokens bigint, nanos bigint, nanos_least bigint,
     is_extra boolean, extra integer, held bigint, known text
   )
   language sql stable
   as $$
-    select c.ordinality, c.position, c.request_id, c.owner, c.key_id, c.model, c.plan, c.concurrent_limit, c.price_output,
-      c.input_nanos, c.output_tokens,
+    select c.ordinality, c.position, c.request_id, c.owner, c.key_id, c.model, c.aliases, c.plan, c.concurrent_limit,
+      c.price_output, c.input_nanos, c.output_tokens,
       c.input_nanos + usage_cost(c.output_tokens, c.price_output),
       c.input_nanos + usage_cost(c.output_tokens_min, c.price_output),
       extra_enabled[c.owner], 4 * c.owner, h.nanos,
@@ -232,7 +239,7 @@ create function usage_admit(
       if (step.owner, step.key_id, step.model) is distinct from (owner, key, model) then
         owner := step.owner; key := step.key_id; model := step.model;
         chain := usage_chain(key, book.keys, book.members, book.teams, book.subjects[owner]);
-        others := usage_others(chain, model, book.subjects, book.models, book.parent_ids);
+        others := usage_others(chain, model, step.aliases, book.subjects, book.models, book.parent_ids);
         got.subjects := usage_ids(others, book.subjects); got.team := chain[3]; is_first := true;
       end if;
       concurrent[owner] := usage_own(step.concurrent_limit, book.own[step.extra], book.raised[step.extra]);

@@ -13,7 +13,7 @@ create type usage_admit_command as (
   price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
   price_search bigint, input_count integer,
   plan integer, concurrent_limit bigint,
-  input_nanos bigint, output_tokens bigint, output_tokens_min bigint, lease_ms bigint, is_repeatable boolean
+  input_nanos bigint, output_tokens bigint, output_tokens_min bigint, lease_ms bigint, is_repeatable boolean, aliases text[]
 );
 create type usage_grow_command as (
   position integer, request_id uuid, owner integer, number integer,

@@ -57,8 +57,9 @@ create function usage_load_subjects(
         select s.subject_id from usage_subject s
         where s.parent_id = any (named || book.subjects || array(select distinct c.key_id from unnest(commands) c))
           and s.models = any (array(
-            select p.* from (select distinct c.model from unnest(commands) c offset 0) m
-            cross join lateral unnest(usage_patterns(m.model)) p))
+            select p.* from (
+              select distinct n.name from unnest(commands) c cross join lateral unnest(c.model || c.aliases) n (name) offset 0) m
+            cross join lateral unnest(usage_patterns(m.name)) p))
           and s.counted_from is not null);
     end if;
     for own in

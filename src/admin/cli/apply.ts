@@ -102,7 +102,7 @@ async function unmatchedIn(manage: Management, file: OrganizationsFile, { termin
   const { data } = await manage.listModels();
   const unmatched = unmatchedPatterns(
     places.map(({ pattern }) => pattern),
-    data.map(({ id }) => id),
+    data.flatMap(({ id, aliases }) => [id, ...aliases]),
   );
   const first = Object.entries(unmatched).map(([pattern, closest]) => ({
     path: places.find((place) => place.pattern === pattern)!.path,

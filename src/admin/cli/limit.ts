@@ -67,7 +67,7 @@ export function addLimitCommands(program: Command, context: CommandContext): voi
         const named = await subjectNamed(manage, words, options.org);
         if (options.of !== undefined) return list(services, manage, named, { ...options, of: options.of });
         const found = await read(manage, named);
-        print(services, options, options.model === undefined ? found : onlyFor(found, options.model));
+        print(services, options, options.model === undefined ? found : await onlyFor(manage, found, options.model));
       });
     });
 
@@ -272,9 +272,11 @@ const saidOf = (value: LimitValue | null) => value && (valueInWords(value) ?? "n
 const raiseWords = ({ limits, until, setBy }: SubjectLimitsShown["raises"][number]) =>
   `${valueInWords(limits)}, until ${instant(until)} (${setBy})`;
 
-/** The limits, with only those patterns that match the model. */
-function onlyFor(limits: SubjectLimitsShown, model: string): SubjectLimitsShown {
-  const counts = (pattern: string) => matchesModel(pattern, model);
+/** The limits, with only those patterns that match the model by any of its names. */
+async function onlyFor(manage: Management, limits: SubjectLimitsShown, model: string): Promise<SubjectLimitsShown> {
+  const all = (await manage.listModels()).data.map(({ id, aliases }) => [id, ...aliases]);
+  const names = all.find((of) => of.includes(model)) ?? [model];
+  const counts = (pattern: string) => names.some((name) => matchesModel(pattern, name));
   const counting = <Value>(of: Record<string, Value>) =>
     Object.fromEntries(Object.entries(of).filter(([pattern]) => counts(pattern)));
   return {

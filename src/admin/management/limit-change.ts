@@ -34,7 +34,7 @@ export interface RaiseChange {
 export interface LimitContext {
   currency: Currency;
   now_ms: number;
-  /** Public IDs of models. */
+  /** IDs and aliases of models. */
   models: readonly string[];
 }
 
@@ -118,7 +118,8 @@ function modelsAfter(
 }
 
 /**
- * Refuses prefixes that overlap, so that at most two patterns of a subject count for a model: its ID, and one prefix.
+ * Refuses prefixes that overlap, so that at most two patterns of a subject count for a model's name: the name itself, and
+ * one prefix.
  */
 function refuseOverlap(prefixes: readonly string[]): void {
   for (const [at, one] of prefixes.entries())

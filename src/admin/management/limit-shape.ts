@@ -22,7 +22,7 @@ import type { SubjectLimits } from "../store/limits.ts";
 import { id, instant, type LimitName, limitNames } from "../store/shapes.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
-import { unmatchedPatterns } from "./model-patterns.ts";
+import { namesOf, unmatchedPatterns } from "./model-patterns.ts";
 import { Standing, standing, standingShown } from "./standing.ts";
 
 const nano_decimals = 9;
@@ -258,7 +258,7 @@ export async function limitsShown(
   organization: string,
 ): Promise<SubjectLimitsShown[]> {
   const currency = await used();
-  const { models: served } = all.some(({ models }) => models.size > 0) ? await catalog() : { models: [] };
+  const served = all.some(({ models }) => models.size > 0) ? namesOf(await catalog()) : [];
   const found = await standings.standings(
     all.flatMap(({ countedId, countedModels }) => [countedId, ...countedModels.values()]),
   );

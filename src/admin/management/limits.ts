@@ -22,6 +22,7 @@ import {
   type SubjectLimitsShown,
   valueShown,
 } from "./limit-shape.ts";
+import { namesOf } from "./model-patterns.ts";
 import { noPerson, personOf } from "./people.ts";
 import { personNamed } from "./person-named.ts";
 import { examples, limitIn, managers, moment, oneOrganization, owners, part, readers, words } from "./shapes.ts";
@@ -314,7 +315,7 @@ async function update(
   { version, ...changes }: LimitChanges & { version?: number | undefined },
 ): Promise<SubjectLimitsShown> {
   const { administration, actor, catalog, now_ms } = context;
-  const models = changes.models === undefined ? [] : (await catalog()).models;
+  const models = changes.models === undefined ? [] : namesOf(await catalog());
   const known = { currency: await context.currency(), now_ms: now_ms(), models };
   const answer = await administration.updateLimits({ subject, id, organizationId }, { actor, version }, (now, whole) =>
     changeOf(changes, now, whole, known),

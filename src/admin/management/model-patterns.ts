@@ -1,27 +1,34 @@
-/** Patterns of models: the ID of one model, or `prefix/*`, which also matches models that do not exist yet. Pure. */
+/**
+ * Patterns of models: the ID of one model or its alias, or `prefix/*`, which also matches models that do not exist yet.
+ * Pure.
+ */
 
 import { closestName } from "../../core/schema/closest.ts";
 import { matchesModel } from "../../core/store/budget.ts";
+import type { ManagedCatalog } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 
+/** The names that a pattern can match: the ids and the aliases of the models. */
+export const namesOf = ({ models, aliases }: Pick<ManagedCatalog, "models" | "aliases">): string[] => [
+  ...models,
+  ...(aliases?.keys() ?? []),
+];
+
 /**
- * Returns the pattern, or refuses it. A prefix may match only models that are yet to come; an ID has to be in the
- * catalog.
+ * Returns the pattern, or refuses it. A prefix may match only models that are yet to come; an ID or an alias has to be
+ * in the catalog, which has these `names`.
  */
-export function knownPattern(pattern: string, models: readonly string[]): string {
-  if (!pattern.endsWith("/*")) return parse.models([pattern], models)[0]!;
+export function knownPattern(pattern: string, names: readonly string[]): string {
+  if (!pattern.endsWith("/*")) return parse.models([pattern], names)[0]!;
   if (/^[^\s*]+\/\*$/.test(pattern)) return pattern;
   return fail(`'${parse.excerpt(pattern)}' is no pattern of models. Name a model, or a prefix such as openai/*.`);
 }
 
-/** The patterns that match none of the models, each with the one that was perhaps meant. */
-export function unmatchedPatterns(
-  patterns: Iterable<string>,
-  models: readonly string[],
-): Record<string, string | null> {
-  const unmatched = [...patterns].filter((pattern) => !models.some((model) => matchesModel(pattern, model)));
-  return Object.fromEntries(unmatched.map((pattern) => [pattern, closestPattern(pattern, models)]));
+/** The patterns that match none of the models' names, each with the one that was perhaps meant. */
+export function unmatchedPatterns(patterns: Iterable<string>, names: readonly string[]): Record<string, string | null> {
+  const unmatched = [...patterns].filter((pattern) => !names.some((name) => matchesModel(pattern, name)));
+  return Object.fromEntries(unmatched.map((pattern) => [pattern, closestPattern(pattern, names)]));
 }
 
 function closestPattern(pattern: string, models: readonly string[]): string | null {

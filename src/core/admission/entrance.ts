@@ -147,6 +147,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const admit: Admit = {
       verb: "admit",
       ...facts,
+      ...(model.aliases && { aliases: model.aliases }),
       limits: plan,
       inputNanos,
       outputTokens,
@@ -265,7 +266,7 @@ async function takenFrom(
   money: MoneyWords,
 ): Promise<RateTaken | null> {
   const { principal, model } = entry;
-  const subjects = rateSubjectsOf(entry.plan, principal, model.id);
+  const subjects = rateSubjectsOf(entry.plan, principal, model);
   if (subjects.length === 0) return null;
   // `tokens` is all that the request will hold, and `tokens_min` the least with which a hold may start.
   const tokens_min = entry.inputTokens + outputTokens_min;

@@ -16,6 +16,8 @@ export function isTokenizer(name: string): name is TokenizerName {
 export interface Model {
   /** Public id, `<vendor>/<model_name>`. */
   id: string;
+  /** Other names that requests and limits may use. */
+  aliases?: readonly string[];
   /** The name of the model's maker. */
   ownedBy: string;
   /** The operation that the model is for. Absent: `chat`. */

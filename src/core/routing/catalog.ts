@@ -44,8 +44,6 @@ export function timeoutsOf(route: Route): UpstreamTimeouts {
 
 export interface CatalogModel extends Model {
   routes: Route[];
-  /** Other names that requests may use. */
-  aliases?: readonly string[];
   retirement?: Retirement;
 }
 

@@ -98,6 +98,8 @@ export interface RequestFacts {
 
 export interface Admit extends RequestFacts {
   verb: "admit";
+  /** The model's aliases, by which limits for models may name it, too. */
+  aliases?: readonly string[];
   limits: UsageLimits;
   /** An upper estimate of the price of the input, at the highest input price, and of the request's searches. */
   inputNanos: number;

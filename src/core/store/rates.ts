@@ -144,12 +144,13 @@ export interface RateCaller {
 export function rateSubjectsOf(
   plan: RateLimits,
   { organization, rates = none, overPlan }: RateCaller,
-  model: string,
+  { id, aliases = none }: { id: string; aliases?: readonly string[] },
 ): readonly RateSubject[] {
-  const own = rates.filter(({ models = model }) => matchesModel(models, model));
+  const isIts = (models: string) => [id, ...aliases].some((name) => matchesModel(models, name));
+  const own = rates.filter(({ models }) => models === undefined || isIts(models));
   const limits = ratesOverPlan(plan, overPlan);
   if (limits.requestsPerMinute === null && limits.tokensPerMinute === null) return own;
   return [...own, { limitedBy: "organization", id: organization.id, limits }];
 }
 
-const none: readonly RateSubject[] = [];
+const none: readonly never[] = [];

@@ -103,9 +103,10 @@ function limitsOf(limits: UsageLimits): string {
 function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): string {
   switch (command.verb) {
     case "admit": {
-      const { limits, inputNanos, outputTokens, outputTokens_min, lease_ms, isRepeatable = false } = command;
+      const { limits, inputNanos, outputTokens, outputTokens_min, lease_ms, isRepeatable = false, aliases } = command;
       const least = `${inputNanos},${outputTokens},${outputTokens_min},${lease_ms},${isRepeatable}`;
-      return `${facts(command)},${numberOf(limits)},${field(limits.concurrentRequests)},${least}`;
+      const names = field(aliases && textArray(aliases));
+      return `${facts(command)},${numberOf(limits)},${field(limits.concurrentRequests)},${least},${names}`;
     }
     case "grow":
       return `${command.number},${numberOf(command.limits)},${command.nanosTotal},${command.nanosTotal_min}`;
@@ -159,6 +160,8 @@ function field(value: string | number | boolean | null | undefined): string {
   // Postgres stores no NUL in text. An empty text must be quoted, or it would be null; the row is quoted as well.
   return escaped(`"${escaped(value.replaceAll("\0", "\uFFFD"))}"`);
 }
+
+const textArray = (texts: readonly string[]) => `{${texts.map((text) => `"${escaped(text)}"`).join(",")}}`;
 
 const plain = /^[A-Za-z0-9_./:-]+$/;
 

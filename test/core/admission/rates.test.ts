@@ -134,6 +134,18 @@ test("a limit for models binds requests for those alone, beside the others", asy
   expect((await asked("other/small"))?.details.body).toEqual({ limited_by: "team" });
 });
 
+test("a renamed model keeps the limits a minute that name its old id or its prefix, by its aliases", async () => {
+  for (const models of ["acme/writer", "acme/*"]) {
+    const limits = { requestsPerMinute: 1, tokensPerMinute: null };
+    const principal = { rates: [{ limitedBy: "key", id: `key_1 ${models}`, models, limits }] } as const;
+    const asked = (id: string, aliases: string[]) => enter({}, principal, { id, aliases });
+    await asked("vendor/writer-2", ["writer", "acme/writer"]);
+    await asked("vendor/writer-2", ["writer"]);
+    const refusal = await laterFaultOf(asked("vendor/writer-2", ["writer", "acme/writer"]));
+    expect(refusal?.details.body).toEqual({ limited_by: "key", limited_models: models });
+  }
+});
+
 test("a key's own limit and its team's bind beside the plan's, and the refusal says whose it was", async () => {
   const of = (limitedBy: "key" | "team", requestsPerMinute: number | null, tokensPerMinute: number | null) => ({
     ...{ limitedBy, id: `${limitedBy}_1`, limits: { requestsPerMinute, tokensPerMinute } },

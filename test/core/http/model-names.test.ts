@@ -13,7 +13,7 @@ import { errorIn, responseIn, talk } from "../../harness/websocket.ts";
 
 setDefaultTimeout(60_000);
 
-const modelOf = (id: string, fields: Record<string, unknown>) => ({
+const modelOf = (id: string, fields: Record<string, unknown> = {}) => ({
   ...{ id, created: 1790000000, context_window: 8192, prices: { input: 0.001, output: 0.002 } },
   routes: [{ upstream: "simulator", model: id }],
   ...fields,
@@ -182,6 +182,35 @@ test("an error about a field, of an engine and of a retrieved model announces, t
   using client = await talk(service.url, { authorization: `Bearer ${service.key}` });
   const events = await client.create({ model: "acme/leaving", input: "x", temperature: 9 });
   expect(errorIn(events)).toMatchObject({ status: 400, headers: { deprecation: isLeaving[0] } });
+});
+
+test("a model that is renamed, with its old id as an alias, keeps the limits that name the old id", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-names-"));
+  const file = join(folder, "sluice.yaml");
+  const saved = (...models: object[]) => writeFileSync(file, configOf(...models));
+  saved(modelOf("acme/writer"), modelOf("other/small"));
+  const node = await startSluice({ env: { SLUICE_CONFIG: file } });
+  const { id, key } = await newKey(node, node.organization);
+  const limit = (amount: string) => node.json("limit", "set", "key", id, `month=${amount}`, "--models", "acme/writer");
+  await limit("0.000000001");
+  const asked = async (model: string) => {
+    const response = await node.post(chat, { model, messages: says }, { key });
+    const { error } = (await response.json()) as { error?: { limited_models?: string } };
+    return [response.status, error?.limited_models];
+  };
+  expect(await asked("acme/writer")).toEqual([429, "acme/writer"]);
+  saved(modelOf("vendor/writer-2", { aliases: ["acme/writer"] }), modelOf("other/small"));
+  node.signal("SIGHUP");
+  await until(() => node.stderr().includes("configuration_reloaded"), 10_000, "the reload");
+  for (const name of ["acme/writer", "vendor/writer-2"]) expect(await asked(name)).toEqual([429, "acme/writer"]);
+  expect(await asked("other/small")).toEqual([200, undefined]);
+  // The limit goes on under its name, and is found by the new id, too.
+  expect(await limit("1")).toMatchObject({ unmatched_models: {} });
+  const shown = await node.json("limit", "show", "key", id, "--model", "vendor/writer-2");
+  expect(shown).toMatchObject({ models: { "acme/writer": { month: { amount: "1.000000000" } } } });
+  expect(await asked("vendor/writer-2")).toEqual([200, undefined]);
+  await node.stop();
+  rmSync(folder, { recursive: true });
 });
 
 test("a reload changes aliases and retirements, and streams that were asked for by an old alias go on", async () => {

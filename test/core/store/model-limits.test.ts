@@ -58,6 +58,26 @@ describe.each(databaseKinds(import.meta.path))("limits for models on %s", (name)
     expect(rows).toHaveLength(8);
   });
 
+  test("a model counts by its id and by each alias, and once in a pattern that matches several of them", async () => {
+    const at = await house(store);
+    await limit(at, "team", "old/writer", { session: 2_000 });
+    await limit(at, "organization", "acme/*", { session: 9_000 });
+    const renamed = () => asked(at, "acme/large", { aliases: ["old/writer", 'a "quoted", {name}', "acme/best"] });
+    const commands = [renamed(), renamed(), renamed()];
+    expect(await book.run(commands)).toMatchObject([
+      { answer: "granted" },
+      { answer: "granted" },
+      { answer: "reserved", subjects: [{ subject: "team", models: "old/writer", running: 2 }, {}] },
+    ]);
+    expect(await run(asked(at, "acme/large"))).toMatchObject({ answer: "granted" });
+    await run(settleOf(commands[0]!, 700));
+    expect(await standing(at)).toMatchObject([
+      { subject: "team", models: "old/writer", running: 1, used: [700, 700, 700], held: [1_000, 1_000, 1_000] },
+      { subject: "organization", models: "acme/*", running: 2, used: [700, 700, 700], held: [2_000, 2_000, 2_000] },
+    ]);
+    expect(await book.check(true)).toEqual([]);
+  });
+
   test("the pattern that has least left decides, and what it refuses no extra usage takes", async () => {
     const at = await house(store, { enabled: true, capNanos: 50_000 });
     await limit(at, "organization", "acme/*", { session: 2_000 });
