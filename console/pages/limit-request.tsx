@@ -54,7 +54,7 @@ function factsOf(request: LimitRequest) {
   return [
     ["who asks", <ThingLink key="p" kind="person" id={person_id} name={person} />],
     ["why", request.message],
-    ["has now", amountWords(request.value)],
+    ["had then", amountWords(request.value)],
     ["asks for", asked === null ? "more" : amountWords(asked)],
     ["limit of", subject === "organization" ? null : <ThingLink key="s" kind={subject} id={subject_id} name={name} />],
     ["organization", <OrganizationLink key="o" slug={request.organization} />],

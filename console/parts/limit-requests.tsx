@@ -30,7 +30,7 @@ export function LimitRequests({ input, none, changed }: Props) {
               head: "Who asks",
               cell: ({ person_id, person }) => <ThingLink kind="person" id={person_id} name={person} />,
             },
-            { head: "Now", isNumber: true, cell: ({ value }) => amountWords(value) },
+            { head: "Was", isNumber: true, cell: ({ value }) => amountWords(value) },
             { head: "Asks for", isNumber: true, cell: ({ asked }) => (asked === null ? "more" : amountWords(asked)) },
             { head: "State", cell: ({ state }) => <RequestState of={state} /> },
             { head: "Asked", isMinor: true, cell: ({ created_at }) => <Distance at={created_at} /> },

@@ -99,6 +99,22 @@ export const management: Mutant[] = [
     rule: ownLimits,
   },
   {
+    name: "an approval lowers what was granted meanwhile",
+    file: "src/admin/management/limit-change.ts",
+    find: "(granted <= raise || until < before.until)",
+    replace: "until < before.until",
+    caughtBy: ["test/admin/management/limit-requests.test.ts > never lowers what somebody else was granted"],
+    rule: "docs/limits.md, Asking for more",
+  },
+  {
+    name: "an approval shortens what was granted meanwhile",
+    file: "src/admin/management/limit-change.ts",
+    find: "(granted <= raise || until < before.until)",
+    replace: "granted <= raise",
+    caughtBy: ["test/admin/management/limit-requests.test.ts > never lowers what somebody else was granted"],
+    rule: "docs/limits.md, Asking for more",
+  },
+  {
     name: "an invitation is taken although who invites lost the role",
     file: "src/stores/postgres/invitations.ts",
     find: "if (!(await mayInvite(tx, one, at)))",

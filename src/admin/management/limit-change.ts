@@ -178,7 +178,7 @@ function raiseOf(
 
 /**
  * Raises one limit for a time. The other limits that are raised for the same models now are part of the same raise,
- * because a raise has one end for all its limits.
+ * because a raise has one end for all its limits. Refuses to lower a raise of the same limit, or to end it earlier.
  */
 export function raisedBeside(
   { limit, models, granted, until }: { limit: keyof Budget; models: string; granted: number; until: Date },
@@ -186,15 +186,26 @@ export function raisedBeside(
   organization: SubjectLimits,
   known: LimitContext,
 ): LimitsChange {
-  const before = now.raises.find((one) => one.models === models)?.limits ?? noBudget;
+  const before = now.raises.find((one) => one.models === models);
   const below = models === "" ? now.inForce : now.models.get(models);
-  const raised = budgetNames.map((name) => {
-    if (name === limit) return [name, granted];
-    // A limit that has meanwhile been set above its raise no longer needs the raise.
-    return [name, (before[name] ?? 0) > ((below?.[name] || null) ?? Number.POSITIVE_INFINITY) ? before[name] : null];
-  });
-  const limits = valueShown(Object.fromEntries(raised) as Budget, known.currency);
-  return changeOf({ raise: { models, limits, until } }, now, organization, known);
+  // A limit that has meanwhile been set above its raise no longer needs the raise.
+  const raisedNow = (name: keyof Budget) => {
+    const amount = before?.limits[name] ?? 0;
+    return amount > ((below?.[name] || null) ?? Number.POSITIVE_INFINITY) ? amount : null;
+  };
+  const raise = raisedNow(limit);
+  if (before && raise !== null && (granted <= raise || until < before.until))
+    fail(
+      `The ${now.subject}'s limit '${snakeName(limit)}' is increased to ${limitInWords(limit, raise, known.currency)} until ${before.until.toISOString()} already. Approve more than that, until then or later.`,
+      "wrong_state",
+    );
+  const others = Object.fromEntries(budgetNames.map((name) => [name, raisedNow(name)])) as unknown as Budget;
+  const one = valueShown({ ...noBudget, [limit]: granted }, known.currency);
+  const { raises = [] } = changeOf({ raise: { models, limits: one, until } }, now, organization, known);
+  // The rules of a raise are for this limit alone: the others have met them before.
+  return {
+    raises: raises.map((to) => (to.models === models ? { ...to, limits: { ...others, [limit]: granted } } : to)),
+  };
 }
 
 function refuseLower(name: keyof Budget, raise: number, limit: number | null, whose: string, currency: Currency): void {

@@ -82,7 +82,7 @@ export const limitRequestColumns: Column<LimitRequest>[] = [
   { head: "ORG", cell: ({ organization }) => organization },
   { head: "WHO", cell: ({ person, personId }) => person ?? personId, breaks: true },
   { head: "LIMIT", cell: askedLimitWords, breaks: true },
-  { head: "NOW", cell: ({ value }) => limitAmountWritten(value) },
+  { head: "WAS", cell: ({ value }) => limitAmountWritten(value) },
   { head: "ASKS FOR", cell: ({ asked }) => (asked === null ? "more" : limitAmountWritten(asked)) },
   { head: "STATE", cell: ({ state }) => state },
   { head: "MESSAGE", cell: ({ message }) => message, breaks: true, optional: true },

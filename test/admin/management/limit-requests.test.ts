@@ -168,6 +168,39 @@ describe("an approval", () => {
       expect([inForce.week.limit, inForce.requestsPerMinute.limit]).toEqual([usd(20), 90]);
     }));
 
+  test("never lowers what somebody else was granted meanwhile, nor ends it earlier", () =>
+    tried(async ({ ann, lea, operator, root }) => {
+      const inDays = (days: number) => new Date(Date.now() + days * day_ms).toISOString();
+      const ofTeam = { limit: "month", of: "team", message } as const;
+      const less = await ann.requestLimit({ ...ofTeam, amount: "120" });
+      const more = await lea.requestLimit({ ...ofTeam, amount: "150" });
+      await operator.approveLimitRequest({ id: more.id, until: inDays(20) });
+      for (const given of [
+        { until: inDays(30) },
+        { amount: "150", until: inDays(30) },
+        { amount: "200", until: inDays(7) },
+      ])
+        expect(await codeOf(operator.approveLimitRequest({ id: less.id, ...given }))).toBe("wrong_state");
+      const month = async () => (await root.findTeamLimits({ team: world.teams.research })).inForce.month.limit;
+      expect(await month()).toEqual(usd(150));
+      expect(await ann.findLimitRequest({ id: less.id })).toMatchObject({ state: "open" });
+      await operator.approveLimitRequest({ id: less.id, amount: "200", until: inDays(30) });
+      expect(await month()).toEqual(usd(200));
+    }));
+
+  test("is not refused for what else is raised, which the organization may no longer use", () =>
+    tried(async ({ ann, lea, root }) => {
+      const raise = (amount: string) => ({ limits: { week: amount }, until: tomorrow });
+      await root.updateOrganizationLimits({ ...acme, own: { week: "100" } });
+      await root.updateOrganizationLimits({ ...acme, raise: raise("500") });
+      await root.updatePersonLimits({ person: world.people.ann, ...acme, raise: raise("300") });
+      await root.updateOrganizationLimits({ ...acme, raise: null });
+      const { id } = await ann.requestLimit({ limit: "requests_per_minute", amount: "120", message });
+      await lea.approveLimitRequest({ id, until: tomorrow });
+      const { raises } = await root.findPersonLimits({ person: world.people.ann, ...acme });
+      expect(raises).toMatchObject([{ limits: { week: usd(300), requestsPerMinute: 120 } }]);
+    }));
+
   test("of an organization's limit is for the role admin", () =>
     tried(async ({ ann, lea, ada, root }) => {
       const { id } = await ann.requestLimit({ limit: "month", of: "organization", amount: "6000", message });
