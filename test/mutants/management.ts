@@ -115,6 +115,22 @@ export const management: Mutant[] = [
     rule: "docs/limits.md, Asking for more",
   },
   {
+    name: "who has left an organization is found in another one",
+    file: "src/stores/postgres/people-administration.ts",
+    find: "where person_id = $1 and organization_id = $2) as was",
+    replace: "where person_id = $1) as was",
+    caughtBy: ["test/admin/management/narrowing.test.ts > what a removed team and people who left have used"],
+    rule,
+  },
+  {
+    name: "the use of a removed team is not found",
+    file: "src/admin/management/narrowing.ts",
+    find: ", owner, { isOrWas: true })",
+    replace: ", owner)",
+    caughtBy: ["test/admin/management/narrowing.test.ts > what a removed team and people who left have used"],
+    rule: "docs/managers.md, What does it cost, and who spends it?",
+  },
+  {
     name: "an invitation is taken although who invites lost the role",
     file: "src/stores/postgres/invitations.ts",
     find: "if (!(await mayInvite(tx, one, at)))",

@@ -23,16 +23,23 @@ export interface Narrowed {
 
 /**
  * The IDs for the given filters. A team or a key also determines the organization, which narrows the search. A `member`
- * gets only their own data.
+ * gets only their own data. What was used stays to be found: by the ID of a team that was removed, and for an
+ * organization's administrator by that of a person who has left.
  */
 export async function narrowedBy(context: ManagementContext, given: Narrowing): Promise<Narrowed> {
   const owner = given.organization === undefined ? null : await context.organizationOf(given.organization);
-  const team = given.team === undefined ? null : await teamNamed(context, given.team, owner);
+  const team = given.team === undefined ? null : await teamNamed(context, given.team, owner, { isOrWas: true });
   const key = given.key === undefined ? null : await context.keyOf(given.key);
-  const person = given.person === undefined ? context.person : (await personOf(context, given.person)).id;
+  const person = given.person === undefined ? context.person : await personIn(context, given.person);
   const owners = new Set([owner?.id, team?.organizationId, key?.organizationId].filter((id) => id !== undefined));
   if (owners.size > 1) fail("The organization, the team and the key do not belong together.");
   const [named] = owners;
   const organizationId = named ?? context.within ?? undefined;
   return { organizationId, teamId: team?.id, keyId: key?.id, personId: person ?? undefined };
+}
+
+async function personIn(context: ManagementContext, given: string): Promise<string> {
+  const { person, within, people } = context;
+  if (person === null && within !== null && (await people.wasIn(given, within))) return given;
+  return (await personOf(context, given)).id;
 }

@@ -38,14 +38,16 @@ export function teamFacts(team: Team): Facts {
 
 /**
  * Finds a team by its ID, or among the teams of this organization by its name. A team of another organization is refused
- * by name; to an actor who does not see that organization, it does not exist.
+ * by name; to an actor who does not see that organization, it does not exist. `isOrWas`: a team that was removed is found
+ * by its ID, too.
  */
 export async function teamNamed(
   { administration, isInSight }: Pick<ManagementContext, "administration" | "isInSight">,
   given: string,
   organization: Organization | null,
+  which?: { isOrWas: true },
 ): Promise<StoredTeam> {
-  const found = await administration.findTeam(given);
+  const found = await administration.findTeam(given, which);
   const byId = found && isInSight(found.organizationId) ? found : null;
   if (byId && organization && byId.organizationId !== organization.id)
     fail(`The team ${byId.id} belongs to another organization than ${organization.slug}.`);

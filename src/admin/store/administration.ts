@@ -193,7 +193,8 @@ export interface TeamAdministration {
   listTeams(organizationId: string): Promise<StoredTeam[]>;
   /** Returns a page of the teams of one organization or of all, in the order of their creation. */
   pageTeams(page: Page & OverShare & { organizationId?: string | undefined }): Promise<PageOf<StoredTeam>>;
-  findTeam(id: string): Promise<StoredTeam | null>;
+  /** `isOrWas`: a team that was removed, too. */
+  findTeam(id: string, which?: { isOrWas: true }): Promise<StoredTeam | null>;
   /** Locks the team, passes it to `patch`, and sets what `patch` returns; the rest stays. */
   updateTeam(
     change: VersionedChange,

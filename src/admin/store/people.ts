@@ -22,6 +22,8 @@ export interface PersonQuery extends Page, OverShare {
 export type PersonChanged = KnownPerson | Stale<KnownPerson> | "last_admin" | null;
 
 export interface PeopleAdministration extends Pick<People, "findPerson"> {
+  /** Whether the person has or had a membership or a key in the organization. */
+  wasIn(id: string, organizationId: string): Promise<boolean>;
   /** Pages through people in the order of their creation. */
   pagePeople(query: PersonQuery): Promise<PageOf<KnownPerson>>;
   /**

@@ -22,6 +22,17 @@ export function peopleAdministration(db: Database): PeopleAdministration {
   return {
     findPerson: people(db).findPerson,
 
+    async wasIn(id, organizationId) {
+      const uuid = uuidOf(id, "per_");
+      if (uuid === null) return false;
+      const [row] = await db.query<{ was: boolean }>(
+        `select exists (select from membership where person_id = $1 and organization_id = $2)
+           or exists (select from api_key where person_id = $1 and organization_id = $2) as was`,
+        [uuid, bare(organizationId, "org_")],
+      );
+      return row!.was;
+    },
+
     async pagePeople(query) {
       const page = peopleIn(db)
         .where(wantedBy(db, query))

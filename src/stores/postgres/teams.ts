@@ -76,9 +76,9 @@ export function teams(db: Database): TeamAdministration {
       return pageOf(await unwrapErrors(page), limit);
     },
 
-    async findTeam(id) {
+    async findTeam(id, which) {
       const uuid = uuidOf(id, "team_");
-      return uuid === null ? null : unwrapErrors(readTeam(db, uuid));
+      return uuid === null ? null : unwrapErrors(readTeam(db, uuid, which));
     },
 
     updateTeam: (input, patch) =>
@@ -193,6 +193,10 @@ async function hasTeam(tx: Transaction, owner: string, which: SQL): Promise<bool
   return rows.length > 0;
 }
 
-async function readTeam(tx: Pick<Transaction, "drizzle">, id: string): Promise<StoredTeam | null> {
-  return (await teamsIn(tx).where(and(eq(team.id, id), isNull(team.removedAt))))[0] ?? null;
+async function readTeam(
+  tx: Pick<Transaction, "drizzle">,
+  id: string,
+  which?: { isOrWas: true },
+): Promise<StoredTeam | null> {
+  return (await teamsIn(tx).where(and(eq(team.id, id), which ? undefined : isNull(team.removedAt))))[0] ?? null;
 }

@@ -73,6 +73,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
     },
     people: {
       findPerson: async () => null,
+      wasIn: async () => false,
       pagePeople: async () => ({ items: [], hasMore: false }),
       suspendPerson: async () => null,
       resumePerson: async () => null,

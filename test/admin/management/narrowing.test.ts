@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
 import { nanosOf } from "../../harness/money.ts";
-import { type Who, worldForTests } from "./own-world.ts";
+import { actingIn, codeOf, type Who, worldForTests } from "./own-world.ts";
 import { actingAs, callersIn, newPerson, type World } from "./world.ts";
 
 setDefaultTimeout(60_000);
@@ -95,4 +95,27 @@ test("the models that a member is told are those that the membership allows", as
   await newPerson(world.db, "ann", { role: "member", organization: "acme", models: ["acme/painter-1"] });
   expect(await listed("member")).toEqual([]);
   expect(await listed("admin")).toEqual(["acme/writer-1"]);
+});
+
+test("what a removed team and people who left have used is found by their IDs, where it was used", async () => {
+  const { people, teams, db } = world;
+  const { root, lea, bob } = actingIn(world);
+  await root.removeTeam({ team: teams.research });
+  const ofTeam = { team: teams.research };
+  expect([await used("admin", ofTeam), await used("organization-admin", ofTeam)]).toEqual([4021, 4021]);
+  expect((await lea.pageRequests(ofTeam)).data).toHaveLength(3);
+  expect(await used("admin", { team: "research", organization: "acme" })).toBe("resource_not_found");
+  expect(await codeOf(root.findTeam(ofTeam))).toBe("resource_not_found");
+  expect(await used("organization-admin elsewhere", ofTeam)).toBe("resource_not_found");
+
+  const ofAnn = { person: people.ann };
+  await newPerson(db, "ann", { role: "member" }, { memberships: [] });
+  expect(await used("organization-admin", ofAnn)).toBe(21);
+  // A membership by hand leaves no row behind.
+  await db.query("delete from membership where person_id = $1", [people.ann.slice("per_".length)]);
+  expect(await used("organization-admin", ofAnn)).toBe(21);
+  expect((await lea.pageRequests(ofAnn)).data).toHaveLength(2);
+  expect(await codeOf(lea.findPerson(ofAnn))).toBe("resource_not_found");
+  expect(await codeOf(bob.reportUsage(ofAnn))).toBe("resource_not_found");
+  expect(await used("organization-admin elsewhere", ofAnn)).toBe("resource_not_found");
 });
