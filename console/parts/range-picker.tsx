@@ -21,10 +21,18 @@ export const readersZone = () => new Intl.DateTimeFormat().resolvedOptions().tim
 /** The time range in the address, in the zone that it names, or otherwise in the reader's. */
 export function spanOfAddress(now_ms: number): Spanned {
   const [from, to] = [query.value.get("from"), query.value.get("to")];
-  const zone = zoneNamed(query.value.get("zone") ?? readersZone());
-  const range = rangeOf({ from, to, zone, now_ms });
+  return spanned({ from, to, zone: zoneNamed(query.value.get("zone") ?? readersZone()), now_ms });
+}
+
+/** This month in the reader's zone, which the page Usage shows where its address names no time. */
+export const readersMonth = (now_ms: number): Range =>
+  spanned({ from: null, to: null, zone: zoneNamed(readersZone()), now_ms }).range;
+
+function spanned(asked: Parameters<typeof rangeOf>[0]): Spanned {
+  const { zone } = asked;
+  const range = rangeOf(asked);
   if (zone.hasFullHours(range.from_ms, range.to_ms)) return { range, withoutDays: null };
-  return { range: rangeOf({ from, to, zone: new Zone("UTC"), now_ms }), withoutDays: zone.name };
+  return { range: rangeOf({ ...asked, zone: new Zone("UTC") }), withoutDays: zone.name };
 }
 
 function zoneNamed(name: string): Zone {

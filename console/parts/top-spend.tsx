@@ -1,13 +1,16 @@
 /** The first rows of this month's report, which cost most; they lead to the whole report. */
+import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";
 import { grouped } from "../core/format.ts";
 import { figureOf } from "../core/money.ts";
+import { spanAsked } from "../core/range.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "./asked.tsx";
 import { ThingLink } from "./links.tsx";
 import { ModelLink } from "./model-table.tsx";
 import { Bar, Money } from "./number.tsx";
+import { readersMonth } from "./range-picker.tsx";
 import { Empty, Section } from "./section.tsx";
 import { Table } from "./table.tsx";
 
@@ -22,7 +25,9 @@ interface Props {
 }
 
 export function TopSpend({ title, organization, by }: Props) {
-  const asked = useAnswer("reportUsage", may("reportUsage") ? { organization, by, largest: rows_max } : null);
+  const [now_ms] = useState(Date.now);
+  const wanted = { organization, by, largest: rows_max, ...spanAsked(readersMonth(now_ms), [by]) };
+  const asked = useAnswer("reportUsage", may("reportUsage") ? wanted : null);
   const { head, cell } = names[by];
   if (!may("reportUsage")) return null;
   return (

@@ -223,6 +223,28 @@ describeInBrowser("spend", () => {
     await until(() => new URL(phone.url()).searchParams.get("from") !== from);
   });
 
+  test("an organization's overview adds up the month of the reader's zone, as the report does that it leads to", async () => {
+    const other = await newTab(company.url, {}, { timezoneId: "America/Los_Angeles" });
+    await other.signIn(company.token);
+    const { page } = other;
+    const first = new Date();
+    first.setUTCDate(1);
+    // At that instant the month has begun in UTC, and in Los Angeles not yet.
+    await page.clock.setFixedTime(`${first.toISOString().slice(0, 10)}T01:00:00Z`);
+    const asked: (string | null)[] = [];
+    page.on("request", (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      if (pathname.endsWith("/usage/report") && searchParams.get("by") === "person")
+        asked.push(searchParams.get("from"));
+    });
+    await other.visit("/organizations/acme");
+    await until(() => asked.length > 0);
+    const [overview] = asked.splice(0);
+    expect(Date.parse(overview!)).toBeLessThan(Date.parse(`${first.toISOString().slice(0, 7)}-01T00:00:00Z`));
+    await page.locator("a[href='/usage?organization=acme&by=person']").first().click();
+    await until(() => asked.includes(overview!), 20_000, "the report of the same month");
+  });
+
   test("says where a zone's days cannot be told, and shows those of UTC", async () => {
     const other = await newTab(company.url, {}, { timezoneId: "Asia/Kathmandu" });
     await other.signIn(company.token);
