@@ -102,7 +102,7 @@ function OwnLimits({ organization }: { organization: string }) {
               <ModelWindows of={ofModels} />
             </>
           ) : (
-            <Empty>Nothing limits you but the limits of your organization, which everybody there shares.</Empty>
+            <Empty>Nothing limits you but what limits your keys, your team and your organization.</Empty>
           )
         }
       </Show>

@@ -31,7 +31,7 @@ export function OwnPage() {
       <LimitsOf
         title="Your usage and limits"
         of={limits}
-        none="Nothing limits you but the limits of your organization, which everybody there shares."
+        none="Nothing limits you but what limits your keys, your team and your organization."
       />
       <Section title="Your requests for more" aside={<AskForLimit />}>
         <LimitRequests

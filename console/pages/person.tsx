@@ -87,7 +87,7 @@ function PersonLimits({ organization, person }: { organization: string; person: 
     <LimitsOf
       title={`Usage and limits in ${organization}`}
       of={asked}
-      none="Nothing limits this person but the limits of the organization, which everybody there shares."
+      none="Nothing limits this person but what limits their keys, their team and the organization."
     />
   );
 }

@@ -183,6 +183,7 @@ describeInBrowser("the pages of the console", () => {
     }
 
     await own.visit("/connect");
+    await own.page.getByText("but what limits your keys, your team and your organization.").waitFor();
     // The page tells her to sign in by the issuer, and then to run a command that names the first of her models that
     // has tools.
     const terminal = own.page.locator("pre", { hasText: "sluice claude --model" });

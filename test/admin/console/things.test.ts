@@ -116,6 +116,8 @@ function pageTests(): void {
       await dialog().waitFor({ state: "detached" });
       return command;
     };
+    // The limits of the team and of the keys count for the person, too.
+    await limits.getByText("but what limits their keys, their team and the organization.").waitFor();
     await set("Set limits", { "Money in a week": "5" });
     await limits.locator("tr", { hasText: "$5.00" }).waitFor();
     const command = await set("Temporary increase", { "Money in a week": "9", "Ends on": friday });
