@@ -3,7 +3,7 @@
  * them.
  */
 import { isScalar } from "yaml";
-import { wholeOf } from "../core/inference/money.ts";
+import { wholeOf } from "../admin/store/amounts.ts";
 import type { Path } from "../core/schema/walk.ts";
 import { mustBe } from "./must-be.ts";
 import type { Row } from "./settings/row.ts";

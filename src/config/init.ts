@@ -1,6 +1,8 @@
 /** Drafts a sluice.yaml for running engines: the models that they serve, with comments where a person should look. */
+
+import { shortest } from "../admin/store/amounts.ts";
 import type { Model } from "../core/inference/model.ts";
-import { decimalOf, price_decimals, shortest } from "../core/inference/money.ts";
+import { decimalOf, price_decimals } from "../core/inference/money.ts";
 import { plain } from "../core/inference/plain-text.ts";
 import type { Capability } from "../core/inference/request.ts";
 import { samplingFields } from "../core/protocol/engine-fields.ts";

@@ -5,7 +5,7 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
-import { problemOfCurrency } from "../core/inference/money.ts";
+import { problemOfCurrency } from "../admin/store/amounts.ts";
 import { whyNotExtra } from "../core/protocol/engine-fields.ts";
 import { ChatCompletionRequest } from "../core/protocol/openai-chat/contract.ts";
 import type { Path } from "../core/schema/walk.ts";

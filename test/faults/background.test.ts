@@ -14,6 +14,7 @@ import { rigForFile } from "./file-rig.ts";
 import { judge } from "./judge.ts";
 import { type Row, readBook } from "./ledger-book.ts";
 import { active, checkpoint_s, lease_s, made, model, type Node, post, price } from "./rig.ts";
+import { ask } from "./stores.ts";
 
 setDefaultTimeout(240_000);
 
@@ -110,6 +111,15 @@ async function rowsById(): Promise<Map<string, Row>> {
   return byId;
 }
 
+/** Of which kinds of these responses, streamed (`true`) or not, the ledger has recorded output while they run. */
+async function kindsInLedger(begun: readonly Begun[]): Promise<Set<boolean>> {
+  const holds = await ask(rig.postgres.port, (db) =>
+    db.query<{ request_id: string }>("select request_id from usage_hold where produced_tokens > 0"),
+  );
+  const known = new Set(holds.map(({ request_id }) => request_id));
+  return new Set(begun.filter(({ requestId }) => known.has(uuidOf(requestId, "req_")!)).map(({ stream }) => stream));
+}
+
 const rowOf = (rows: Map<string, Row>, { requestId }: Begun) => rows.get(uuidOf(requestId, "req_")!)!;
 
 test(`of ${count} at once, with one of three nodes killed, each has an end, and the books agree`, async () => {
@@ -125,8 +135,10 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
   );
   const cancelled = begun.filter((_, index) => index % 10 === 5);
   const elsewhere = ({ node }: Begun) => rig.nodes.find((other) => other !== node && other.running)!;
-  // Most responses have some text by then.
+  // Most responses have some text by then, and the ledger knows of some, streamed ones and others.
   await until(() => made(rig) > before + 40 * count, 30_000, "some tokens of each");
+  const dyingOnes = begun.filter(({ node, key }) => node === dying && key === "");
+  await until(async () => (await kindsInLedger(dyingOnes)).size === 2, 30_000, "a checkpoint of both kinds");
   await dying.kill();
   await Promise.all(cancelled.map((one) => cancel(elsewhere(one), one)));
   const all = await Promise.all(begun.map(async (one) => ({ one, last: await ended(one) })));

@@ -4,19 +4,13 @@
  */
 
 import Type from "typebox";
-import {
-  type Currency,
-  grouped,
-  limit_nanos_max,
-  moneyInWords,
-  moneyOf,
-  typedNanos,
-} from "../../core/inference/money.ts";
+import { type Currency, grouped, moneyInWords, moneyOf } from "../../core/inference/money.ts";
 import { Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { camelName, snakeName, type Value } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { nanos_max } from "../../core/store/ledger.ts";
 import { not_limited } from "../../core/store/rates.ts";
+import { limit_nanos_max, typedNanos } from "../store/amounts.ts";
 import { budgetNames, noBudget } from "../store/budget.ts";
 import type { SubjectLimits } from "../store/limits.ts";
 import { id, instant, type LimitName, limitNames } from "../store/shapes.ts";

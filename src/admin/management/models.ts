@@ -1,11 +1,12 @@
 /** The models that are served, with prices, context windows and capabilities, for the people who may use them. */
 import Type from "typebox";
 import { modelKinds } from "../../core/inference/model.ts";
-import { grouped, type Money, shortest } from "../../core/inference/money.ts";
+import { grouped, type Money } from "../../core/inference/money.ts";
 import { ModelPrices } from "../../core/operations/shapes.ts";
 import { ModelId, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { minute } from "../../core/time/written.ts";
+import { shortest } from "../store/amounts.ts";
 import { instant } from "../store/shapes.ts";
 import type { Column } from "./command.ts";
 import type { ManagementContext } from "./context.ts";

@@ -2,16 +2,8 @@
  * Amounts of money as verbs of management take them: decimal text, or an amount with its currency as answers have it.
  */
 import Type from "typebox";
-import {
-  type Currency,
-  limit_nanos_max,
-  type Money,
-  moneyOf,
-  nano_decimals,
-  nanos_per_one,
-  shortest,
-  typedNanos,
-} from "../../core/inference/money.ts";
+import { type Currency, type Money, moneyOf, nano_decimals, nanos_per_one } from "../../core/inference/money.ts";
+import { limit_nanos_max, shortest, typedNanos } from "../store/amounts.ts";
 import { ManagementError } from "./error.ts";
 import * as parse from "./parse.ts";
 

@@ -1,10 +1,11 @@
 /** Plans: the limits of organizations, by name. Those of sluice.yaml are read here; others are made and changed here. */
 import Type from "typebox";
-import { type Currency, grouped, inWords, type Money, moneyOf, nanosOf, shortest } from "../../core/inference/money.ts";
+import { type Currency, grouped, inWords, type Money, moneyOf, nanosOf } from "../../core/inference/money.ts";
 import { Money as MoneyShape, nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { noLimits, type PlanLimits } from "../../core/store/plan.ts";
 import { minute } from "../../core/time/written.ts";
+import { shortest } from "../store/amounts.ts";
 import { exampleOf } from "../store/example.ts";
 import { planFields, type Plan as StoredPlan } from "../store/plan.ts";
 import { type LimitName, limitNames } from "../store/shapes.ts";

@@ -1,11 +1,12 @@
 /** The share of its limits that a subject has used, as verbs of management return it and commands print it. */
 import Type from "typebox";
-import { type Currency, grouped, inWords, isNothing, moneyOf, percentOf } from "../../core/inference/money.ts";
+import { type Currency, grouped, inWords, moneyOf, percentOf } from "../../core/inference/money.ts";
 import { count, Money, nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { type WindowReading, windowKinds } from "../../core/store/ledger.ts";
 import { minute } from "../../core/time/written.ts";
 import { type Standing as StoredStanding, tightestWindow } from "../../features/telemetry/store/standing.ts";
+import { isNothing } from "../store/amounts.ts";
 import { instant, limit } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";

@@ -1,7 +1,8 @@
 /** Usage in words: the usage windows of an organization, and what the check of the ledger found. */
-import { grouped, inWords, isNothing, type Money, nanosOf, percentOf } from "../../core/inference/money.ts";
+import { grouped, inWords, type Money, nanosOf, percentOf } from "../../core/inference/money.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
 import { instant, minute } from "../../core/time/written.ts";
+import { isNothing } from "../store/amounts.ts";
 import type { Sealed } from "../store/ledger.ts";
 import { barColumn, type Column, type Said, tablePiece } from "./command.ts";
 import { windowWords } from "./standing.ts";

@@ -1,5 +1,7 @@
 /** The settings of a plan. */
-import { limit_max, nano_decimals } from "../../core/inference/money.ts";
+
+import { limit_max } from "../../admin/store/amounts.ts";
+import { nano_decimals } from "../../core/inference/money.ts";
 import { amount, group, type Written, whole } from "./row.ts";
 
 const money = (window: string) =>

@@ -33,15 +33,12 @@ export interface Money {
 export const nano_decimals = 9;
 export const nanos_per_one = 10 ** nano_decimals;
 const picos_per_nano = 1000;
-/** The highest limit, in units of the currency. */
-export const limit_max = 1_000_000;
-export const limit_nanos_max = limit_max * nanos_per_one;
 /**
  * The decimals of the price of a million tokens: one unit of the last decimal is a price of one pico for each token.
  */
 export const price_decimals = 6;
 
-const safe_max = BigInt(Number.MAX_SAFE_INTEGER);
+export const safe_max = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
  * The cost of this many tokens in nanos, rounded up to a whole one. Calculate it from a total: the costs of parts, each
@@ -73,42 +70,15 @@ export function nanosOf({ amount }: Pick<Money, "amount">): bigint {
   return BigInt(whole + fraction.padEnd(nano_decimals, "0"));
 }
 
-export const isNothing = ({ amount }: Pick<Money, "amount">) => !/[1-9]/.test(amount);
-
 /** The price of a million tokens in the form of answers, from the price of a token in picos. */
 export function priceOfMillion(picos: number, currency: Currency): Money {
   return { amount: decimalOf(picos, price_decimals), currency };
 }
 
-/** Decimal text without the zeros at its end: `50` for `50.000000000`. */
-export const shortest = (amount: string) => (amount.includes(".") ? amount.replace(/[.]?0+$/, "") : amount);
-
 /** The decimal text of `value` ÷ 10^decimals, with all its decimals. */
 export function decimalOf(value: number | bigint, decimals: number): string {
   const digits = (value < 0 ? -value : value).toString().padStart(decimals + 1, "0");
   return `${value < 0 ? "-" : ""}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
-}
-
-/**
- * The value of decimal text × 10^decimals, as a whole number. Null: the text is not a plain decimal number, has more
- * than `decimals` decimals, or exceeds the exact range of a number.
- */
-export function wholeOf(text: string, decimals: number): number | null {
-  const [, sign = "", whole = "", fraction = ""] = /^(-?)([0-9]{1,16})(?:\.([0-9]+))?$/.exec(text) ?? [];
-  if (whole === "" || fraction.replace(/0+$/, "").length > decimals) return null;
-  const value = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, "0"));
-  return value > safe_max ? null : Number(value) * (sign === "" || value === 0n ? 1 : -1);
-}
-
-/** The nanos of an amount as a person types it, such as `50`, `0.25` or `50USD`; or the problem with it. */
-export function typedNanos(text: string, currency: Currency): { nanos: number } | { problem: string } {
-  const [, number = "", , code] = /^(-?[0-9.]+)(\s?)([A-Za-z]+)?$/.exec(text.trim()) ?? [];
-  if (code !== undefined && code.toLowerCase() !== currency.toLowerCase())
-    return { problem: `is in ${code}, and this service counts in ${currency}` };
-  const nanos = wholeOf(number, nano_decimals);
-  if (nanos !== null) return { nanos };
-  if (Math.abs(Number(number)) > limit_nanos_max / nanos_per_one) return { problem: "must be at most a million" };
-  return { problem: `must be an amount of ${currency}, such as 50 or 0.25, with nine decimals at most` };
 }
 
 type Rounding = "nearest" | "down";
@@ -164,23 +134,6 @@ export function inWords(money: Money, rounding: "nearest" | "down" = "nearest"):
 }
 
 export const credits = "credits";
-
-/**
- * Currencies that are worth so little that the largest limit, a million, is too low for a month: a unit is less than a
- * cent.
- */
-const tooSmall = new Set(
-  "BIF CLP COP GNF IDR IQD IRR KHR KMF KRW LAK LBP MGA MMK MNT PYG RWF SLL SOS SYP TZS UGX UZS VND YER".split(" "),
-);
-
-/** The reason why the service cannot count in this currency; null: it can. */
-export function problemOfCurrency(currency: string): string | null {
-  if (currency === credits) return null;
-  if (!/^[A-Z]{3}$/.test(currency) || !Intl.supportedValuesOf("currency").includes(currency))
-    return "must be a currency of ISO 4217, such as USD or EUR, or credits";
-  if (!tooSmall.has(currency)) return null;
-  return `cannot be ${currency}: a limit is at most a million, which is too little of it for a month. Use credits`;
-}
 
 function minorDigitsOf(currency: Currency): number {
   return new Intl.NumberFormat("en-US", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;

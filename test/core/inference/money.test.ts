@@ -1,17 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  costOf,
-  decimalOf,
-  limit_nanos_max,
-  moneyInWords,
-  moneyOf,
-  nanos_per_one,
-  problemOfCurrency,
-  tokensFor,
-  typedNanos,
-  wholeOf,
-} from "../../../src/core/inference/money.ts";
+import { costOf, moneyInWords, moneyOf, nanos_per_one, tokensFor } from "../../../src/core/inference/money.ts";
 import { forAll } from "../protocol/for-all.ts";
 
 const tokens = fc.integer({ min: 0, max: 1_000_000_000 });
@@ -31,54 +20,25 @@ describe("the cost of tokens", () => {
   });
 
   test("never exceeds an amount that has room for so many tokens, and one token more does", () => {
-    forAll([fc.integer({ min: 0, max: limit_nanos_max }), fc.integer({ min: 1, max: 1e12 })], 100, (nanos, price) => {
-      const tokens = tokensFor(nanos, price);
-      if (tokens > 1e12) return;
-      expect(BigInt(tokens) * BigInt(price) <= BigInt(nanos) * 1000n).toBe(true);
-      expect(BigInt(tokens + 1) * BigInt(price) > BigInt(nanos) * 1000n).toBe(true);
-    });
+    forAll(
+      [fc.integer({ min: 0, max: 1_000_000 * nanos_per_one }), fc.integer({ min: 1, max: 1e12 })],
+      100,
+      (nanos, price) => {
+        const tokens = tokensFor(nanos, price);
+        if (tokens > 1e12) return;
+        expect(BigInt(tokens) * BigInt(price) <= BigInt(nanos) * 1000n).toBe(true);
+        expect(BigInt(tokens + 1) * BigInt(price) > BigInt(nanos) * 1000n).toBe(true);
+      },
+    );
     expect(tokensFor(5, 0)).toBe(Number.POSITIVE_INFINITY);
   });
 });
 
 describe("decimal text", () => {
-  test("has nine decimals, and is read back as the same amount", () => {
+  test("has nine decimals", () => {
     expect(moneyOf(213_440, "USD")).toEqual({ amount: "0.000213440", currency: "USD" });
     expect(moneyOf(-1, "USD").amount).toBe("-0.000000001");
     expect(moneyOf(100_000_000_000_000_001n, "EUR").amount).toBe("100000000.000000001");
-    forAll([fc.maxSafeInteger()], 100, (nanos) => {
-      expect(wholeOf(decimalOf(nanos, 9), 9)).toBe(nanos);
-    });
-  });
-
-  test("is refused where a whole number of nanos cannot say it", () => {
-    for (const text of [
-      "",
-      ".",
-      "1.",
-      ".5",
-      "1e3",
-      "0x1",
-      "1,000",
-      "--1",
-      "0.0000000001",
-      "9007199.254740992",
-      "1 2",
-      "NaN",
-    ])
-      expect({ text, value: wholeOf(text, 9) }).toEqual({ text, value: null });
-    expect(wholeOf("0.1000000000000", 9)).toBe(100_000_000);
-    expect(wholeOf("-0", 9)).toBe(0);
-  });
-
-  test("may name the service's currency, and no other", () => {
-    for (const text of ["50", "50USD", "50 usd", " 50.00 "])
-      expect(typedNanos(text, "USD")).toEqual({ nanos: 50 * nanos_per_one });
-    expect(typedNanos("50EUR", "USD")).toEqual({ problem: "is in EUR, and this service counts in USD" });
-    for (const text of ["9007200", "9781167USD", "99999999999999999999"])
-      expect(typedNanos(text, "USD")).toEqual({ problem: "must be at most a million" });
-    expect(typedNanos("fifty", "USD")).toHaveProperty("problem");
-    expect(typedNanos("$50", "USD")).toHaveProperty("problem");
   });
 });
 
@@ -106,10 +66,4 @@ describe("money as people read it", () => {
     expect(moneyInWords(1_999_999_999, "USD", "down")).toBe("$1.99");
     expect(moneyInWords(1_999_999, "USD", "down")).toBe("$0.0019");
   });
-});
-
-test("a currency whose million would be too little is refused with what to use", () => {
-  for (const currency of ["USD", "EUR", "JPY", "INR", "credits"]) expect(problemOfCurrency(currency)).toBeNull();
-  for (const currency of ["IDR", "VND"]) expect(problemOfCurrency(currency)).toContain("Use credits");
-  for (const currency of ["usd", "XYZQ", "", "ABC"]) expect(problemOfCurrency(currency)).toContain("ISO 4217");
 });

@@ -5,11 +5,11 @@
  */
 
 import Type from "typebox";
-import { shortest, wholeOf } from "../../../core/inference/money.ts";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import { camelName, snakeName } from "../../../core/schema/codec.ts";
 import type { Budget } from "../../../core/store/budget.ts";
 import { not_limited } from "../../../core/store/rates.ts";
+import { shortest, wholeOf } from "../../store/amounts.ts";
 import { budgetNames, noBudget } from "../../store/budget.ts";
 import { type LimitName, limitNames } from "../../store/shapes.ts";
 import { decimalText, isWindow, type LimitValue, type SubjectLimitsShown } from "../limit-shape.ts";
