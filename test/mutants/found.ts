@@ -8,7 +8,7 @@ const frames = "test/core/protocol/frames.test.ts";
 export const found: Mutant[] = [
   {
     name: "an answer that the caller's stop text ended is asked for at another engine",
-    file: "src/core/usage/attempts.ts",
+    file: "src/core/usage/empty-answers.ts",
     find: "stop.length === 0 || outputTokensIn",
     replace: "stop.length >= 0 || outputTokensIn",
     caughtBy: [`${attempts} > an empty answer that a stop text`],
@@ -24,7 +24,7 @@ export const found: Mutant[] = [
   },
   {
     name: "an answer that a filter ended is asked for at another engine",
-    file: "src/core/usage/attempts.ts",
+    file: "src/core/usage/empty-answers.ts",
     find: ' && last.reason === "stop" && !batch.some(isPartStart)',
     replace: " && !batch.some(isPartStart)",
     caughtBy: [`${attempts} > an answer that a filter`],

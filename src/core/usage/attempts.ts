@@ -25,6 +25,7 @@ import {
   questionOf,
 } from "./attempt-request.ts";
 import { finish_ms, finishing, mayFinish } from "./departure.ts";
+import { isEmptyAnswer, isSilence } from "./empty-answers.ts";
 import {
   type Attempted,
   type AttemptRequest,
@@ -294,30 +295,4 @@ export class Attempts implements EngineAnswer, EngineEvents {
     const fault = signal.aborted ? asFault(signal.reason) : combinedFault(this.#failures);
     return { done: false, value: [...batch.slice(0, -1), { type: "response-failed", fault }] };
   }
-}
-
-/**
- * Whether the answer is empty. An answer that was ended by a limit, a filter or a stop text of the caller does not count
- * as empty. Not all engines say that a stop text ended it.
- */
-function isEmptyAnswer(batch: Batch, stop: readonly string[]): boolean {
-  const last = batch.at(-1);
-  const isEmpty = last?.type === "response-end" && last.reason === "stop" && !batch.some(isPartStart);
-  return isEmpty && (stop.length === 0 || outputTokensIn(batch) === 0);
-}
-
-/**
- * The most tokens of an answer in which the model chose to say nothing. Engines count the token that ends the answer,
- * and up to two that are not shown.
- */
-const silence_tokens_max = 8;
-
-/** Whether the engine reports that the model itself ended an empty answer at once. The engine is not ill then. */
-function isSilence(batch: Batch): boolean {
-  const tokens = outputTokensIn(batch) ?? 0;
-  return tokens > 0 && tokens <= silence_tokens_max;
-}
-
-function outputTokensIn(batch: Batch): number | undefined {
-  return batch.findLast((event) => event.type === "usage")?.usage.outputTokens;
 }
