@@ -12,9 +12,8 @@ import { textOf } from "./background-client.ts";
 import { chanceOf } from "./chance.ts";
 import { rigForFile } from "./file-rig.ts";
 import { judge } from "./judge.ts";
-import { type Row, readBook } from "./ledger-book.ts";
+import { openWithOutput, type Row, readBook } from "./ledger-book.ts";
 import { active, checkpoint_s, lease_s, made, model, type Node, post, price } from "./rig.ts";
-import { ask } from "./stores.ts";
 
 setDefaultTimeout(240_000);
 
@@ -113,10 +112,7 @@ async function rowsById(): Promise<Map<string, Row>> {
 
 /** Of which kinds of these responses, streamed (`true`) or not, the ledger has recorded output while they run. */
 async function kindsInLedger(begun: readonly Begun[]): Promise<Set<boolean>> {
-  const holds = await ask(rig.postgres.port, (db) =>
-    db.query<{ request_id: string }>("select request_id from usage_hold where produced_tokens > 0"),
-  );
-  const known = new Set(holds.map(({ request_id }) => request_id));
+  const known = new Set((await openWithOutput(rig.postgres.port)).map(({ request_id }) => request_id));
   return new Set(begun.filter(({ requestId }) => known.has(uuidOf(requestId, "req_")!)).map(({ stream }) => stream));
 }
 

@@ -57,6 +57,11 @@ interface Total {
  */
 const reading_ms = 60_000;
 
+/** The requests that run, of which the ledger has recorded output by a checkpoint. */
+export function openWithOutput(port: number): Promise<{ request_id: string; stream: boolean }[]> {
+  return ask(port, (db) => db.query("select request_id, stream from usage_hold where produced_tokens > 0"));
+}
+
 export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] }> {
   return ask(port, (db) => db.transaction(readIn, { statement_ms: reading_ms }));
 }

@@ -7,7 +7,7 @@ import { tokens } from "../../src/features/simulator/text.ts";
 import { until } from "../harness/until.ts";
 import { textOf } from "./background-client.ts";
 import { rigForFile } from "./file-rig.ts";
-import { type Row, readBook } from "./ledger-book.ts";
+import { openWithOutput, type Row, readBook } from "./ledger-book.ts";
 import { protocols } from "./protocols.ts";
 import { active, lease_s, made, model, type Node, post } from "./rig.ts";
 import { ask } from "./stores.ts";
@@ -34,11 +34,7 @@ async function recordsThen(before: readonly Row[], count: number): Promise<Row[]
 }
 
 /** How many open streams the ledger has recorded output of. */
-const checkpointedStreams = () =>
-  ask(rig.postgres.port, async (db) => {
-    const counted = "select count(*)::int count from usage_hold where stream and produced_tokens > 0";
-    return (await db.query<{ count: number }>(counted))[0]!.count;
-  });
+const checkpointedStreams = async () => (await openWithOutput(rig.postgres.port)).filter(({ stream }) => stream).length;
 
 test("a node that dies", async () => {
   const { rows } = await readBook(rig.postgres.port);

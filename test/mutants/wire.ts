@@ -145,8 +145,8 @@ export const upstream: Mutant[] = [
   {
     name: "a comment in the middle of an answer is no sign of life",
     file: "src/core/upstream/ask.ts",
-    find: "if (isBegun) dog.isAlive();",
-    replace: "if (batch.length > 0) dog.isAlive();",
+    find: "if (isBegun) dog.renew();",
+    replace: "if (batch.length > 0) dog.renew();",
     caughtBy: [`${ask} > signs of life`],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },

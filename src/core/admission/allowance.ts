@@ -187,7 +187,7 @@ interface GrantReadings {
   windows: WindowReadings;
   /** The organization's limit on open requests, if it is another one than its plan's; null: none. */
   concurrentRequests?: number | null | undefined;
-  /** Those of the subjects with limits other than the organization: the key, its person and its team. */
+  /** The states of the limits of the key, its person and its team, as far as they have limits of their own. */
   subjects?: readonly SubjectReading[] | undefined;
 }
 

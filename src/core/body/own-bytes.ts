@@ -164,7 +164,10 @@ class Comparison {
   }
 }
 
-/** Whether a member of this name is always encoded. `rawJSON`: the digits of a long number (tool-input.ts). */
+/**
+ * Whether the bytes of a member of this name are never kept, and its value is encoded anew. `rawJSON` is the name under
+ * which a value holds the digits of a long number (tool-input.ts).
+ */
 function isUnusual(name: string): boolean {
   return name === "__proto__" || name === "rawJSON" || !name.isWellFormed();
 }

@@ -157,7 +157,7 @@ export class Watchdog {
   }
 
   /** Begins the wait for the next part anew, because the engine has sent something that is no part. */
-  isAlive(): void {
+  renew(): void {
     this.#countdown.until(Math.min(this.#countdown.now_ms() + this.#wait_ms, this.#longest_ms));
   }
 

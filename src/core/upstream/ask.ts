@@ -122,7 +122,7 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
         const batch = arrived instanceof Promise ? await arrived : arrived;
         if (batch.length === 0) {
           // A comment, a ping, or a piece of an event.
-          if (isBegun) dog.isAlive();
+          if (isBegun) dog.renew();
           continue;
         }
         // Until the first part, the deadline stays: an engine may announce its answer before it has read the request.

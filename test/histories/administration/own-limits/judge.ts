@@ -31,18 +31,18 @@ export async function countingFor(world: World, person: PersonName): Promise<Cou
   ]);
   const teamOf = async (team: string | null) => (team === null ? null : root.findTeamLimits({ team }).catch(gone));
   const team = await teamOf(memberships[0]?.team?.id ?? null);
-  const person_ = limitsOf("the person", hers, [team?.members ?? null, whole.members]);
+  const ofPerson = limitsOf("the person", hers, [team?.members ?? null, whole.members]);
   const ofTeam = (one: Shown | null, key: string | undefined) => (one ? limitsOf(`the team ${key}`, one, []) : []);
   const newKey: Limits = { values: [team?.keys ?? null, whole.keys], raise: undefined };
   const found: Counting = new Map([
-    [toCome, new Map([...person_, ["the key", newKey], ...ofTeam(team, memberships[0]?.team?.id)])],
+    [toCome, new Map([...ofPerson, ["the key", newKey], ...ofTeam(team, memberships[0]?.team?.id)])],
   ]);
   for (const name of [...world.names()].filter((name) => name.startsWith("key "))) {
     const key = await root.findKey({ id: id(name) });
     if (key.personId !== id(person) || key.state !== "active") continue;
     const own = await teamOf(key.team?.id ?? null);
     const its = limitsOf("the key", await root.findKeyLimits({ id: id(name) }), [own?.keys ?? null, whole.keys]);
-    found.set(name, new Map([...person_, ...its, ...ofTeam(own, key.team?.id)]));
+    found.set(name, new Map([...ofPerson, ...its, ...ofTeam(own, key.team?.id)]));
   }
   return found;
 }
