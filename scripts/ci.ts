@@ -3,7 +3,7 @@
 
 import { type CommandOptions, command, npmRun, type Outcome } from "./command.ts";
 import { commitNumber } from "./commit-number.ts";
-import { type Counts, close, countsOfStep, failuresOf, nothing, sum } from "./counts.ts";
+import { type Counts, close, countsOfStep, failedTests, failuresOf, nothing, sum } from "./counts.ts";
 
 const minute_ms = 60_000;
 
@@ -118,9 +118,10 @@ async function main(): Promise<void> {
       for (const step of steps) {
         const outcome = await ran(step, isAlone);
         const counts = countsIn(step, outcome);
-        told.push(
-          `${counts.failed === 0 ? "ok    " : "FAILED"} ${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`,
-        );
+        const took = `${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`;
+        told.push(counts.failed === 0 ? `ok     ${took}` : `FAILED ${took}`);
+        // Named once more at the end, since whoever reads of a failed run may see only its last lines.
+        if (counts.failed > 0) told.push(...failedTests(outcome.output).map((name) => `       ${name}`));
         failures.push(...failuresOf(outcome.output));
         total = sum(total, counts);
       }

@@ -90,6 +90,15 @@ export function failuresOf(output: string, lines_max = 30): string[] {
   return [...told.values()];
 }
 
+/** What `npm test` writes before it runs the files that failed again, each by itself. */
+export const onceMore = "Once more, by themselves:";
+
+/** The names of the tests that failed, in the last run if files ran again. */
+export function failedTests(output: string): string[] {
+  const last = output.slice(Math.max(0, output.lastIndexOf(onceMore)));
+  return [...new Set([...last.matchAll(/^\(fail\) (.*?)(?: \[[^\]]*\])?$/gm)].map(([, name]) => name!))];
+}
+
 /** Writes the last line after all other output, and exits with the matching code. */
 export async function close(counts: Counts): Promise<never> {
   const written = (channel: NodeJS.WriteStream, text: string) =>

@@ -11,7 +11,7 @@ import { version } from "../package.json";
 import type { Service } from "../test/harness/services.ts";
 import { command } from "./command.ts";
 import { compiled } from "./compiled.ts";
-import { type Counts, close, countsOf, failedFiles } from "./counts.ts";
+import { type Counts, close, countsOf, failedFiles, onceMore } from "./counts.ts";
 import { type Environment, environmentWith } from "./test-environment.ts";
 import { filesOf } from "./test-files.ts";
 import { longestFirst } from "./test-order.ts";
@@ -93,8 +93,8 @@ async function tested(files: string[], environment: Environment, times: boolean)
   const failed = failedFiles(outcome.output);
   const isAgain = process.env.TEST_AGAIN === "1" && outcome.code !== 124;
   if (!isAgain || failed.length === 0 || failed.length > again_files_max) return counts;
-  if (!(await passesAlone(failed, environment))) return counts;
-  return { ...counts, passed: counts.passed + counts.failed, failed: 0 };
+  const stillFailed = await failuresAlone(failed, environment);
+  return { ...counts, passed: counts.passed + counts.failed - stillFailed, failed: stillFailed };
 }
 
 function bunTest(parallel: number, words: string[]): string[] {
@@ -104,15 +104,17 @@ function bunTest(parallel: number, words: string[]): string[] {
 }
 
 /**
- * Runs the files again, one after the other and with the same seed. A defect that a seed finds is found again; a test that
- * failed because the machine was busy passes.
+ * Runs the files again, one after the other and with the same seed, and returns how many tests fail again. A defect that a
+ * seed finds is found again; a test that failed because the machine was busy passes.
  */
-async function passesAlone(files: string[], environment: Environment): Promise<boolean> {
-  console.log(`\nOnce more, by themselves: ${files.join(" ")}`);
+async function failuresAlone(files: string[], environment: Environment): Promise<number> {
+  console.log(`\n${onceMore} ${files.join(" ")}`);
   const { output, code } = await command(bunTest(1, files), { limit_ms, environment });
-  const passes = countsOf(output, code).failed === 0;
-  if (passes) console.log(`\nUnsteady: failed beside other tests, and passed alone: ${files.join(" ")}`);
-  return passes;
+  const again = new Set(failedFiles(output));
+  const unsteady = files.filter((file) => !again.has(file));
+  if (unsteady.length > 0)
+    console.log(`\nUnsteady: failed beside other tests, and passed alone: ${unsteady.join(" ")}`);
+  return countsOf(output, code).failed;
 }
 
 await main();

@@ -1,7 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { command } from "../../scripts/command.ts";
-import { closingCounts, countsOf, countsOfStep, failedFiles, failuresOf, lastFile } from "../../scripts/counts.ts";
+import {
+  closingCounts,
+  countsOf,
+  countsOfStep,
+  failedFiles,
+  failedTests,
+  failuresOf,
+  lastFile,
+  onceMore,
+} from "../../scripts/counts.ts";
 import { until } from "../harness/until.ts";
 
 /** Waits until the process has ended; a zombie, which its parent has not collected yet, counts as ended. */
@@ -61,6 +70,12 @@ test("what failed is said again at the end, with what it said, once, and nothing
   const failures = ["error: expected 1\n(fail) a > two [2.00ms]"];
   expect(failuresOf(`${output}\n1 tests failed:\n(fail) a > two [2.00ms]\n`)).toEqual(failures);
   expect(failuresOf("(pass) all [1.00ms]\n")).toEqual([]);
+});
+
+test("the names of failed tests are those of the last run, where files ran again", () => {
+  const first = "(fail) a > two [2.00ms]\n(fail) b > busy [1.00ms]\n1 tests failed:\n(fail) a > two [2.00ms]\n";
+  expect(failedTests(first)).toEqual(["a > two", "b > busy"]);
+  expect(failedTests(`${first}\n${onceMore} a.test.ts\n(fail) a > two [2.00ms]\n`)).toEqual(["a > two"]);
 });
 
 test("files that failed are those above whose failures their names stand, and those that could not be loaded", () => {
