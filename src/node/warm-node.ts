@@ -65,7 +65,7 @@ interface WarmParts {
  * The dependencies that are taken from the serving node, because they have no effects and are the same for all callers.
  */
 type Shared =
-  | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter")
+  | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter" | "fitted")
   | ("kept" | "responses")
   | ("readiness" | "routes" | "shedsConnection");
 

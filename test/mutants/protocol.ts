@@ -12,7 +12,33 @@ const alike = "test/core/upstream/stream-reader.test.ts";
 const compaction = "docs/design/protocols.md, Compaction";
 const compacted = "test/core/http/compaction.test.ts";
 
+const written = "test/core/protocol/anthropic-messages/written.test.ts";
+
 export const protocol: Mutant[] = [
+  {
+    name: "what stands before a thought is written anew for an engine that compares it",
+    file: "src/core/protocol/anthropic-messages/written.ts",
+    find: "if (!ask.dialect?.wholeMessages ||",
+    replace: "if (ask.dialect?.wholeMessages ||",
+    caughtBy: [`${written} > has the tools that were found`],
+    rule: "docs/design/protocols.md, Tools in force",
+  },
+  {
+    name: "a conversation that was changed is sent as it was written",
+    file: "src/core/protocol/anthropic-messages/written.ts",
+    find: " || written.turns !== turns",
+    replace: "",
+    caughtBy: [`${written} > without the thoughts that an engine has refused`],
+    rule: "docs/design/protocols.md, Tools in force",
+  },
+  {
+    name: "an engine does not learn which betas its caller wants",
+    file: "src/core/upstream/send.ts",
+    find: "...(isPassed && { [codec.betasHeader!]: betas })",
+    replace: "",
+    caughtBy: ["test/core/upstream/send.test.ts > gets the betas"],
+    rule: "docs/protocols.md, Requests of Messages clients",
+  },
   {
     name: "reasoning that nobody signed goes to an engine that looks for its own",
     file: "src/core/protocol/openai-responses/encode-turns.ts",
@@ -80,7 +106,7 @@ export const protocol: Mutant[] = [
   {
     name: "an effort alone switches thinking on",
     file: "src/core/protocol/anthropic-messages/encode-request.ts",
-    find: "  if (wire.type === undefined) return undefined;",
+    find: "  if (written.type === undefined) return undefined;",
     replace: '  if (wire.type === undefined) return { type: "adaptive" };',
     caughtBy: ["test/core/protocol/anthropic-messages/request.test.ts > is not switched on by an effort alone"],
     rule: "docs/protocols.md, Requests of Messages clients",
@@ -135,18 +161,18 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a result stays whose call was left out",
-    file: "src/core/inference/compaction.ts",
+    file: "src/features/continuation/leaving-out.ts",
     find: 'if (turn.role === "tool") return called.has(turn.callId);',
     replace: 'if (turn.role === "tool") return true;',
-    caughtBy: ["test/core/inference/compaction.test.ts"],
+    caughtBy: ["test/features/continuation/leaving-out.test.ts"],
     rule: compaction,
   },
   {
     name: "an earlier summary is left out with what is old",
-    file: "src/core/inference/compaction.ts",
+    file: "src/features/continuation/leaving-out.ts",
     find: "turn === newest || turn === summary) return true",
     replace: "turn === newest) return true",
-    caughtBy: ["test/core/inference/compaction.test.ts"],
+    caughtBy: ["test/features/continuation/leaving-out.test.ts"],
     rule: compaction,
   },
   {

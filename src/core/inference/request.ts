@@ -51,6 +51,17 @@ export interface NativeNeed {
   param: string;
 }
 
+/**
+ * A conversation as its author wrote it. An engine that speaks the author's protocol, and has all of it, gets it in place of
+ * `turns`, if `turns` is still the list that was decoded from it.
+ */
+export interface Written {
+  readonly protocol: Protocol;
+  readonly turns: readonly Turn[];
+  /** The fields of the body that make up the conversation. */
+  wire: Readonly<Record<string, unknown>>;
+}
+
 export interface InferenceRequest {
   /** Public model id, `<vendor>/<model_name>`. */
   model: string;
@@ -79,6 +90,7 @@ export interface InferenceRequest {
   nativeNeeds?: NativeNeed[];
   /** Further top-level fields, which only engines that speak the caller's protocol get. */
   native?: Native;
+  written?: Written;
   /** Set if the last turn is the beginning of the answer, from which the engine goes on. */
   continues?: boolean;
   /** Set if the conversation is to be summarized. Its last turn asks for the summary (compaction.ts). */
@@ -247,8 +259,9 @@ export type ToolChoice =
  * Empties the conversation and the tools in place, because several objects refer to them until the answer's end.
  * docs/design/service.md, Memory in flight.
  */
-export function emptyRequest({ turns, tools, passed }: InferenceRequest): void {
+export function emptyRequest({ turns, tools, passed, written }: InferenceRequest): void {
   passed?.release();
+  if (written) written.wire = {};
   turns.length = 0;
   tools.length = 0;
 }

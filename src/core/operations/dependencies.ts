@@ -5,13 +5,15 @@ import type { Standings } from "../auth/standing.ts";
 import type { Principal } from "../auth/verdict.ts";
 import type { BodyLimits } from "../body/read.ts";
 import type { Bounds } from "../http/bounds.ts";
+import type { Call } from "../http/call.ts";
 import type { FrameDependencies } from "../http/frame.ts";
 import type { Log } from "../http/log.ts";
 import type { Observer } from "../http/observer.ts";
 import type { ImageSettings } from "../inference/media.ts";
 import type { Currency } from "../inference/money.ts";
+import type { InferenceRequest } from "../inference/request.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
-import type { Catalog } from "../routing/catalog.ts";
+import type { Catalog, CatalogModel } from "../routing/catalog.ts";
 import type { RouteView } from "../routing/view.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { Rates } from "../store/rates.ts";
@@ -38,6 +40,8 @@ export interface Dependencies extends FrameDependencies {
   stored: StoredResponses;
   sinks: AnswerSinks;
   tokenCounter: TokenCounter;
+  /** Shortens a conversation that is to be summarized to what fits, and returns its size in bytes. */
+  fitted(call: Call, model: CatalogModel, request: InferenceRequest): Promise<number>;
   /** The currency in which the service counts. */
   currency: Currency;
   /** The public address of the console, without a slash at its end; null: none is configured. */

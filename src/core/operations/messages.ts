@@ -31,7 +31,7 @@ export const createMessage = operation({
   tag: "Inference",
   summary: "Create a message",
   description:
-    "Chat completions in the Messages protocol, with the same models, scopes, limits and prices. A request that needs what the model lacks is refused; nothing is dropped silently, except hints (`thinking`, `output_config.effort`). Every `anthropic-version` and `anthropic-beta` is accepted.",
+    "Chat completions in the Messages protocol, with the same models, scopes, limits and prices. A request that needs what the model lacks is refused; nothing is dropped silently, except hints (`thinking`, `output_config.effort`). Every `anthropic-version` and `anthropic-beta` is accepted; engines of the dialect `anthropic` get the latter.",
   scope: "inference:create",
   metered,
   headers: keyHeaders,

@@ -5,16 +5,16 @@
  */
 
 import type { TSchema } from "typebox";
-import { activePlan, outputTokensAllowed, outputTokensReserved, requireContext } from "../admission/allowance.ts";
+import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
 import { BodyItems } from "../body/body-items.ts";
 import { type JsonBody, readJson } from "../body/read.ts";
 import { reserve, reserveAnswer, takesTurns } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
-import { bytesOf, leaveOut } from "../inference/compaction.ts";
 import { mediaOf, refuseImages } from "../inference/media.ts";
 import type { Model } from "../inference/model.ts";
-import { type InferenceRequest, withoutLostHints } from "../inference/request.ts";
+import { withoutLostHints } from "../inference/request.ts";
+import { betasHeader } from "../protocol/anthropic-messages/codec.ts";
 import type { UncheckedItems } from "../protocol/contract.ts";
 import { beyondAll } from "../protocol/engine-options.ts";
 import {
@@ -80,7 +80,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   if (earlier) return { earlier, wire: codec.request.remainder(wire) } as RepeatedIf<Sink, Wire>;
 
   const plan = activePlan(catalog.plans, principal.organization);
-  const inputBytes = request.compaction ? await fittedBytes(dependencies, call, model, request) : askedBytes;
+  const inputBytes = request.compaction ? await dependencies.fitted(call, model, request) : askedBytes;
   const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);
   const media = mediaOf(request);
   const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
@@ -100,25 +100,6 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
     inputTokensExpected: Math.min(expected, inputTokens),
     outputTokensAllowed: outputTokensAllowed(model, inputTokens),
   };
-}
-
-/**
- * The size of a conversation that is to be summarized. Before it is measured, turns that are not expected to fit beside
- * the summary are left out. If the engine refuses what remains, more is left out (features/continuation/compacting.ts).
- */
-async function fittedBytes(
-  { inputEstimate }: Dependencies,
-  { pause }: Call,
-  model: CatalogModel,
-  request: InferenceRequest,
-): Promise<number> {
-  const bytes = bytesOf(request.turns);
-  const expected = inputEstimate.expected(model, mediaOf(request), bytes);
-  const room = model.contextTokens - outputTokensReserved(model);
-  await pause(bytes);
-  if (expected <= room) return bytes;
-  leaveOut(request, room / expected);
-  return bytesOf(request.turns);
 }
 
 /** How the body of an operation is checked. */
@@ -210,7 +191,7 @@ interface Asking {
 }
 
 type CommonParts = Required<
-  Pick<RunRequest, "requestId" | "principal" | "operation" | "identity" | "session" | "holdAnswer">
+  Pick<RunRequest, "requestId" | "principal" | "operation" | "identity" | "session" | "betas" | "holdAnswer">
 >;
 
 /**
@@ -232,6 +213,7 @@ export function commonParts(
       model,
     },
     session: sessionOf(call.request.headers),
+    betas: call.request.headers.get(betasHeader),
     holdAnswer: (bytes) => reserveAnswer(dependencies, call, bytes),
   };
 }

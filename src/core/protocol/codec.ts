@@ -139,6 +139,8 @@ export interface AnswerReader {
 export interface UpstreamCodec {
   /** The path below the upstream's base URL. */
   path: string;
+  /** The header in which callers name betas of the protocol, if it has one. */
+  betasHeader?: string;
   /** The headers of the protocol for each request. `key`: null for an engine that needs none. */
   headers(key: string | null): Record<string, string>;
   request: {

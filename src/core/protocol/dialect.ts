@@ -58,6 +58,11 @@ export interface Dialect {
    * to the front.
    */
   callBeforeText: "kept" | "text first";
+  /**
+   * Over Messages: whether the engine has all of the protocol, and binds thoughts to what stands before them. It gets the
+   * conversation of a Messages caller as it was written, and the betas that the caller names.
+   */
+  wholeMessages: boolean;
   usage: UsageRow;
   refusals: Refusals;
   /**

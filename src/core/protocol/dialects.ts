@@ -47,6 +47,7 @@ const generic: Dialect = {
   schemas: "as they come",
   namedTool: "alone",
   callBeforeText: "text first",
+  wholeMessages: false,
   usage: anyUsage,
   refusals: anyRefusals,
   stopsForLeaver: { streamed: true, whole: true },
@@ -203,6 +204,7 @@ export const dialects = {
     strips: [],
     bounds: { ...unbounded, name_characters_max: 128, nameForm: plainName },
     schemas: "as they come",
+    wholeMessages: true,
   },
   litellm: {
     ...own,

@@ -26,6 +26,8 @@ export interface Sending extends UpstreamAsk {
   identified?: { organization: string; plan: string; session: string | null };
   /** The salt that separates the engine's prefix cache by organization, for vLLM's field `cache_salt`; null: none. */
   cacheSalt?: string | null;
+  /** The betas of the engine's protocol that the caller names. */
+  betas?: string | null;
   /** Headers that continue the request's trace at the engine. */
   traceHeaders?: Record<string, string> | null;
   /** Whether to use a new connection, because a reused one has failed. */
@@ -111,9 +113,10 @@ function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
 const none = {};
 
 /** The headers that differ from request to request. */
-function headersOf({ upstream, traceHeaders, identified }: Sending): Record<string, string> {
-  if (!traceHeaders && !upstream.identityHeaders) return none;
-  const headers: Record<string, string> = { ...traceHeaders };
+function headersOf({ upstream, codec, dialect, betas, traceHeaders, identified }: Sending): Record<string, string> {
+  const isPassed = betas && codec.betasHeader && dialect?.wholeMessages;
+  if (!traceHeaders && !upstream.identityHeaders && !isPassed) return none;
+  const headers: Record<string, string> = { ...traceHeaders, ...(isPassed && { [codec.betasHeader!]: betas }) };
   for (const name in upstream.headers) delete headers[name];
   const { organization, plan, session, priority } = upstream.identityHeaders ?? {};
   if (!identified) return headers;

@@ -85,6 +85,7 @@ export function questionOf(
     identity: asked.identity,
     inputBytes: asked.inputBytes,
     own: asked.own ?? null,
+    betas: asked.betas ?? null,
     gather_ms: engineRequest.gather_ms,
     identified: { organization, plan: asked.plan.name, session: upstream.identityHeaders?.session ? session() : null },
     cacheSalt: isSalted ? saltOf(organization) : null,

@@ -25,6 +25,8 @@ export interface RunRequest extends Entry {
   identity: ResponseIdentity;
   /** The client's name for its conversation, from a header. */
   session: string | null;
+  /** The betas of Messages that the client names in a header. */
+  betas?: string | null;
   /**
    * The number of bytes from which `inputTokens` was estimated: the caller's body with everything that it refers to. For
    * a ranking, the query counts again for each document; for a compaction, turns that are left out do not count.

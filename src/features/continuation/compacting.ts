@@ -3,7 +3,7 @@
  * none, the request has failed. If an engine finds the conversation too long, the engine is asked again with a shorter
  * one: docs/design/protocols.md, Compaction.
  */
-import { leaveOut, noSummary } from "../../core/inference/compaction.ts";
+import { noSummary } from "../../core/inference/compaction.ts";
 import { type InferenceEvent, isTerminal, type TerminalEvent } from "../../core/inference/event.ts";
 import type { Fault } from "../../core/inference/fault.ts";
 import {
@@ -13,6 +13,7 @@ import {
   type EngineProgress,
   initialProgress,
 } from "../../core/usage/record.ts";
+import { leaveOut } from "./leaving-out.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;

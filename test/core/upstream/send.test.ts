@@ -1,5 +1,7 @@
 /** Header fields of requests to engines: those of an engine are written once, and each request adds its own. */
 import { afterAll, expect, test } from "bun:test";
+import type { Dialect } from "../../../src/core/protocol/dialect.ts";
+import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { upstreamCodecs } from "../../../src/core/upstream/codecs.ts";
 import { type Sending, send } from "../../../src/core/upstream/send.ts";
@@ -62,6 +64,16 @@ test("one engine's requests differ in for whom they are, and in whose trace", as
     );
   expect(await asks("one", { traceparent: "00-1", tracestate: "a=1" })).toEqual(["one", "free", "00-1", "set"]);
   expect(await asks("two")).toEqual(["two", "free", null, "set"]);
+});
+
+test("an engine that has all of Messages gets the betas that the caller names, unless the operator names others", async () => {
+  const betas = "one-2026-01-01,two-2026-02-02";
+  const asks = async (more: Partial<Upstream>, dialect: Dialect = dialects.anthropic) =>
+    pick(await headersAt(engine({ protocol: "anthropic-messages", ...more }), { betas, dialect }), "anthropic-beta");
+  expect(await asks({})).toEqual([betas]);
+  expect(await asks({ headers: { "anthropic-beta": "three" } })).toEqual(["three"]);
+  expect(await asks({}, dialects.vllm)).toEqual([null]);
+  expect(await asks({ protocol: "openai-chat" })).toEqual([null]);
 });
 
 test("an engine gets the conversation and the priority of the plan, where it has headers for them", async () => {

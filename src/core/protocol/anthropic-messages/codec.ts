@@ -10,6 +10,9 @@ import { decodeFault, encodeFault } from "./fault.ts";
 import { messagesForms } from "./forms.ts";
 import { unsupportedByMessages } from "./request-refusal.ts";
 
+/** The header in which a caller names the parts of the protocol that are not yet in every account. */
+export const betasHeader = "anthropic-beta";
+
 export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCodec<MessagesRequest, Message> {
   return {
     request: {
@@ -25,6 +28,7 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
 
 export const anthropicMessagesUpstream: UpstreamCodec = {
   path: "/messages",
+  betasHeader,
   headers: (key) => ({ "anthropic-version": "2023-06-01", ...(key !== null && { "x-api-key": key }) }),
   request: { encode: encodeRequest, refusal: unsupportedByMessages, forms: messagesForms },
   response: { decode: decodeReply },

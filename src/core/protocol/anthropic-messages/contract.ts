@@ -189,7 +189,9 @@ export const MessagesTool = Type.Object(
       anyObject({ description: "A JSON Schema of an object." }, { type: Type.Optional(Type.Literal("object")) }),
     ),
     strict: optional(flag),
-    defer_loading: optional(Type.Boolean({ description: "Accepted. The model gets this tool like any other." })),
+    defer_loading: optional(
+      Type.Boolean({ description: "Engines other than Anthropic's get this tool like any other." }),
+    ),
   },
   {
     $id: "MessagesTool",

@@ -8,6 +8,7 @@ import type {
   InputPart,
   OutputFormat,
   Reasoning,
+  SystemTurn,
   TextPart,
   Tool,
   ToolChoice,
@@ -31,6 +32,7 @@ import { addInput, addInputs, assistantParts, type MakePath, MessagesNeeds, text
 import { withNative } from "./native.ts";
 import { changesIn, definedBy, toolsInForce } from "./tool-changes.ts";
 import { asFunction, callableTools } from "./tools.ts";
+import { writtenOf } from "./written.ts";
 
 export interface MessagesOptions {
   /** Whether to keep the line that Claude Code puts at the head of its system text (billing-line.ts). */
@@ -53,7 +55,8 @@ export function* decodingSteps(
   options: MessagesOptions = {},
 ): Generator<void, InferenceRequest, void> {
   const needs = new MessagesNeeds();
-  const turns = systemTurn(wire, options);
+  const system = systemTurn(wire, options);
+  const turns: Turn[] = [...system];
   yield* decodeMessages(wire.messages, needs, turns);
   const changes = changesIn(wire);
   const tools = callableTools(toolsInForce(wire, changes)).map((tool) => decodeTool(asFunction(tool)));
@@ -74,6 +77,7 @@ export function* decodingSteps(
     extra: {},
     needs: needs.list,
     nativeNeeds: needs.native,
+    written: writtenOf(wire, turns, system),
     ...compact({
       toolChoice: choice,
       parallelToolCalls: parallel,
@@ -92,7 +96,7 @@ const prefill = "an answer that continues the last assistant message";
 
 // ---- turns -----------------------------------------------------------------------------------------------------------
 
-function systemTurn({ system }: MessagesInput, { keep_billing_line }: MessagesOptions): Turn[] {
+function systemTurn({ system }: MessagesInput, { keep_billing_line }: MessagesOptions): SystemTurn[] {
   const [first, ...others] = system ? textParts(system) : [];
   if (!first) return [];
   const head = keep_billing_line ? first.text : withoutBillingLine(first.text);
@@ -221,7 +225,7 @@ function decodeReasoning(wire: MessagesInput): Reasoning | undefined {
   if (!thinking) return effort ? { effort, native: { protocol: "anthropic-messages", wire: {} } } : undefined;
   const budgetTokens = thinking.type === "enabled" ? thinking.budget_tokens : undefined;
   const reasoning: Reasoning = thinking.type === "disabled" ? { effort: "none" } : compact({ effort, budgetTokens });
-  return withNative(reasoning, thinking, [], ["type", "budget_tokens", "display"]);
+  return withNative(reasoning, thinking, [], ["type", "budget_tokens", "display", "block_binding"]);
 }
 
 /** The effort of the last system message that sets one and has a user's message after it, or else of the request. */

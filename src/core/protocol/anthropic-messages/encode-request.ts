@@ -3,44 +3,52 @@
  * answer and that the protocol cannot express; the refusal names the feature. A feature that only tunes the answer
  * (`seed`) is left out. The body has no nulls, and equal requests have equal bytes.
  */
-import type { InferenceRequest, OutputFormat, Reasoning, Tool, ToolChoice, Turn } from "../../inference/request.ts";
+import type { InferenceRequest, OutputFormat, Reasoning, Tool, ToolChoice } from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
+import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
 import type { JsonObject } from "../json.ts";
 import { encodeTurns, textBlocks } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
 import { unsupportedByMessages } from "./request-refusal.ts";
 import { stripped } from "./strips.ts";
+import { writtenConversation } from "./written.ts";
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
   const { dialect = dialects.generic } = ask;
   const refusal = unsupportedByMessages(request, dialect);
   if (refusal) throw refusal;
   const { sampling } = request;
-  const { parts, rest } = headInstructions(request.turns);
-  // If there are only instructions, they are sent as the user's message.
-  const turns: Turn[] = rest.length > 0 ? rest : [{ role: "user", parts }];
   const { tools, choice } = allowed(request);
+  const conversation = writtenConversation(request, ask) ?? conversationOf(request, tools, ask);
   const max_tokens = request.outputTokens_max ?? ask.outputTokens_max;
   const body: JsonObject = {
     model: ask.model,
     max_tokens,
-    system: rest.length > 0 ? encodeSystem(textBlocks(parts)) : undefined,
-    messages: encodeTurns(turns, ask),
-    tools: tools.length > 0 ? tools.map(encodeTool) : undefined,
+    system: encodeSystem(conversation.system),
+    messages: conversation.messages,
+    tools: conversation.tools.length > 0 ? conversation.tools : undefined,
     tool_choice: tools.length > 0 ? encodeChoice(choice, request.parallelToolCalls) : undefined,
     stream: ask.stream,
     stop_sequences: request.stop.length > 0 ? request.stop : undefined,
     temperature: sampling.temperature,
     top_p: sampling.topP,
     top_k: sampling.topK,
-    thinking: request.reasoning && encodeThinking(request.reasoning, max_tokens),
+    thinking: request.reasoning && encodeThinking(request.reasoning, max_tokens, dialect),
     output_config: encodeConfig(request),
     ...request.extra,
     ...wireOf(request.native),
   };
   return stripped(body, dialect, ask.lost);
+}
+
+function conversationOf({ turns }: InferenceRequest, tools: readonly Tool[], ask: UpstreamAsk) {
+  const { parts, rest } = headInstructions(turns);
+  const encoded = tools.map(encodeTool);
+  if (rest.length > 0) return { system: textBlocks(parts), messages: encodeTurns(rest, ask), tools: encoded };
+  // If there are only instructions, they are sent as the user's message.
+  return { system: [], messages: encodeTurns([{ role: "user", parts }], ask), tools: encoded };
 }
 
 /** The system text of a request. A single plain text becomes a string, as most callers write it. */
@@ -93,15 +101,21 @@ const budget_min = 1024;
  * `thinking` as the caller wrote it, with a budget below the cap on output. If the cap is too low for any budget,
  * thinking is disabled.
  */
-function encodeThinking({ effort, native }: Reasoning, max_tokens: number): JsonObject | undefined {
-  const wire = wireOf(native);
-  if (!wire) {
+function encodeThinking(
+  { effort, native }: Reasoning,
+  max_tokens: number,
+  { wholeMessages }: Dialect,
+): JsonObject | undefined {
+  const written = wireOf(native);
+  if (!written) {
     if (effort === undefined) return undefined;
     // Newer models leave the text of thoughts out by default. A summary of them is not charged for.
     return effort === "none" ? { type: "disabled" } : { type: "adaptive", display: "summarized" };
   }
-  if (wire.type === undefined) return undefined;
-  if (typeof wire.budget_tokens !== "number" || wire.budget_tokens < max_tokens) return { ...wire };
+  if (written.type === undefined) return undefined;
+  const { block_binding: _, ...common } = written;
+  const wire = wholeMessages ? { ...written } : common;
+  if (typeof wire.budget_tokens !== "number" || wire.budget_tokens < max_tokens) return wire;
   return max_tokens > budget_min ? { ...wire, budget_tokens: max_tokens - 1 } : { type: "disabled" };
 }
 

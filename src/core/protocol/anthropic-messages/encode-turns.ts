@@ -20,7 +20,7 @@ import { toolInputOf } from "../tool-input.ts";
 import { documentSource, imageSource } from "./media.ts";
 import { wireOf } from "./native.ts";
 
-type Block = Readonly<JsonObject>;
+export type Block = Readonly<JsonObject>;
 
 interface Message {
   role: "user" | "assistant" | "system";
@@ -48,7 +48,7 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObjec
 }
 
 /** Moves calls behind all other blocks: engines refuse a text that follows a call. */
-function textFirst(content: Block[], lost: UpstreamAsk["lost"]): Block[] {
+export function textFirst(content: Block[], lost: UpstreamAsk["lost"]): Block[] {
   const firstCall = content.findIndex(isCallBlock);
   if (firstCall < 0 || !content.slice(firstCall).some(({ type }) => type === "text")) return content;
   lost?.("order");
@@ -156,7 +156,7 @@ function assistantBlock(part: AssistantPart, ids: WireIds, ask: UpstreamAsk): Js
 /**
  * The block of a thought; null if it has no signature and the engine signs thoughts: such an engine refuses it.
  */
-function thinkingBlock(
+export function thinkingBlock(
   { text, signature, encrypted }: ReasoningPart,
   { dialect = dialects.generic, lost }: UpstreamAsk,
 ): JsonObject | null {
@@ -171,11 +171,11 @@ function thinkingBlock(
 
 // ---- ids -------------------------------------------------------------------------------------------------------------
 
-type WireIds = (callId: string) => string;
+export type WireIds = (callId: string) => string;
 const invalidCharacters = /[^a-zA-Z0-9_-]/g;
 
 /** Makes ids that Messages accepts: letters, digits, `_` and `-`. Different ids stay different. */
-function wireIds(): WireIds {
+export function wireIds(): WireIds {
   const idOf = new Map<string, string>();
   const used = new Set<string>();
   return (callId) => {

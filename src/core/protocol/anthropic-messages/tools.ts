@@ -54,7 +54,7 @@ function dated(rest: string): boolean {
   return /^(_[a-z0-9]{1,16})?(_\d{8})?$/.test(rest);
 }
 
-/** The tools that the model gets. Tools with `defer_loading` are ordinary ones. */
+/** The tools that the model gets. */
 export function callableTools(tools: readonly MessagesTool[]): MessagesTool[] {
   return tools.filter((tool) => ownerOf(tool).kind === "caller" && !isPlaceholder(tool));
 }

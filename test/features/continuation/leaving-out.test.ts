@@ -3,9 +3,10 @@
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { bytesOf, instructionTurn, leaveOut, summaryTurn } from "../../../src/core/inference/compaction.ts";
+import { instructionTurn, summaryTurn } from "../../../src/core/inference/compaction.ts";
 import type { InferenceRequest, Turn } from "../../../src/core/inference/request.ts";
-import { forAll } from "../protocol/for-all.ts";
+import { bytesOf, leaveOut } from "../../../src/features/continuation/leaving-out.ts";
+import { forAll } from "../../core/protocol/for-all.ts";
 
 type Request = Pick<InferenceRequest, "turns" | "compaction">;
 
