@@ -17,7 +17,7 @@ async function main(): Promise<void> {
     program("types", ["node_modules/.bin/tsc", "-p", "."]),
     program("types of the console", ["node_modules/.bin/tsc", "-p", "console"]),
     program("lint and format", ["node_modules/.bin/biome", "ci", "--colors=off", "."]),
-    program("the structure", [process.execPath, "test", "test/house.test.ts"]),
+    program("the structure", [process.execPath, "test", "--timeout=120000", "test/house.test.ts"]),
     contract("the contract", "contract/openapi.json", []),
     contract("the management contract", "contract/management.json", ["--management"]),
     lockFile(),

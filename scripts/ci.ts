@@ -3,7 +3,7 @@
 
 import { type CommandOptions, command, npmRun, type Outcome } from "./command.ts";
 import { commitNumber } from "./commit-number.ts";
-import { type Counts, close, countsOfStep, failedTests, failuresOf, nothing, sum } from "./counts.ts";
+import { type Counts, close, countsOfStep, failedTests, failuresOf, nothing, onceMore, sum } from "./counts.ts";
 
 const minute_ms = 60_000;
 
@@ -13,6 +13,8 @@ interface Step {
   options: CommandOptions;
   /** Whether the last line of the step's output has counts; otherwise the step counts as one. */
   counts: boolean;
+  /** Set for a step that runs once more, alone, if it failed beside others; the second result counts. */
+  isAgain?: true;
   /** Set for a step whose result is only printed: if it fails, it counts as skipped. */
   isOptional?: true;
 }
@@ -43,13 +45,13 @@ const build: Step = { name: "build", words: [...npmRun, "build"], options: { lim
 const tests: Step = {
   name: "tests",
   words: [...npmRun, "test"],
-  options: { limit_ms: 41 * minute_ms, environment: { ...binary, TEST_SEED: String(commitNumber()) } },
+  options: { limit_ms: 55 * minute_ms, environment: { ...binary, TEST_SEED: String(commitNumber()) } },
   counts: true,
 };
 
 const checks: Step[] = [
-  { name: "check", words: [...npmRun, "check"], options: { limit_ms: 12 * minute_ms }, counts: false },
-  { name: "mutants", words: mutants, options: { limit_ms: 10 * minute_ms }, counts: true },
+  { name: "check", words: [...npmRun, "check"], options: { limit_ms: 12 * minute_ms }, counts: false, isAgain: true },
+  { name: "mutants", words: mutants, options: { limit_ms: 10 * minute_ms }, counts: true, isAgain: true },
   {
     name: "drawn mutants",
     words: drawnMutants,
@@ -65,16 +67,24 @@ const consolePages: Step[] = [
     words: [...npmRun, "console:check", "--", "--commit"],
     options: { limit_ms: 24 * minute_ms },
     counts: false,
+    isAgain: true,
   },
 ];
 
 const site: Step[] = [
-  { name: "the site", words: [...npmRun, "site:check"], options: { limit_ms: 24 * minute_ms }, counts: false },
+  {
+    name: "the site",
+    words: [...npmRun, "site:check"],
+    options: { limit_ms: 24 * minute_ms },
+    counts: false,
+    isAgain: true,
+  },
   {
     name: "the binary",
     words: [...npmRun, "smoke", "--", "--patience", "4"],
     options: { limit_ms: 12 * minute_ms },
     counts: true,
+    isAgain: true,
   },
 ];
 
@@ -108,29 +118,39 @@ function againEmbedded(): string[] {
   return files.filter((file) => !notAgain.includes(file)).filter((_, index) => index % parts_of_http === part);
 }
 
+interface Ended {
+  step: Step;
+  outcome: Outcome;
+}
+
 async function main(): Promise<void> {
-  let total = nothing;
-  const told: string[] = [];
-  const failures: string[] = [];
+  const ended: Ended[] = [];
   for (const lanes of stages) {
     const isAlone = lanes.length === 1;
     const lane = async (steps: Step[]) => {
-      for (const step of steps) {
-        const outcome = await ran(step, isAlone);
-        const counts = countsIn(step, outcome);
-        const took = `${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`;
-        told.push(counts.failed === 0 ? `ok     ${took}` : `FAILED ${took}`);
-        // Named once more at the end, since whoever reads of a failed run may see only its last lines.
-        if (counts.failed > 0) told.push(...failedTests(outcome.output).map((name) => `       ${name}`));
-        failures.push(...failuresOf(outcome.output));
-        total = sum(total, counts);
-      }
+      for (const step of steps) ended.push({ step, outcome: await ran(step, isAlone) });
     };
     await Promise.all(lanes.map(lane));
   }
-  for (const failure of failures) console.log(`\n${failure}`);
-  console.log(`\n${told.join("\n")}`);
-  await close(total);
+  const settled: Ended[] = [];
+  for (const { step, outcome } of ended) settled.push({ step, outcome: await again(step, outcome) });
+  for (const { outcome } of settled) for (const failure of failuresOf(outcome.output)) console.log(`\n${failure}`);
+  console.log(`\n${settled.flatMap(linesOf).join("\n")}`);
+  await close(settled.reduce((total, { step, outcome }) => sum(total, countsIn(step, outcome)), nothing));
+}
+
+/** The outcome of a step that failed beside others and runs once more, or else the outcome that it has. */
+async function again(step: Step, outcome: Outcome): Promise<Outcome> {
+  if (!step.isAgain || countsIn(step, outcome).failed === 0) return outcome;
+  console.log(`\n${onceMore} ${step.name}`);
+  return ran(step, true);
+}
+
+/** What is said of a step at the end: its result, its time, and the tests that failed. */
+function linesOf({ step, outcome }: Ended): string[] {
+  const took = `${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`;
+  if (countsIn(step, outcome).failed === 0) return [`ok     ${took}`];
+  return [`FAILED ${took}`, ...failedTests(outcome.output).map((name) => `       ${name}`)];
 }
 
 /** Runs a step. The output of a step that runs beside others is shown when it has ended. */

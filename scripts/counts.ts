@@ -69,6 +69,11 @@ export function failedFiles(output: string): string[] {
   return [...files];
 }
 
+/** Whether `bun test` ran to its end, at which it says how many tests it ran. */
+export function isWholeRun(output: string): boolean {
+  return /^Ran \d+ tests? across \d+ files?\./m.test(output);
+}
+
 /** The file whose tests were running when `bun test` ended. */
 export function lastFile(output: string): string | undefined {
   return [...output.matchAll(/^(\S+\.test\.ts):$/gm)].at(-1)?.[1];
@@ -90,7 +95,7 @@ export function failuresOf(output: string, lines_max = 30): string[] {
   return [...told.values()];
 }
 
-/** What `npm test` writes before it runs the files that failed again, each by itself. */
+/** What is written before files or steps that failed run again, by themselves. */
 export const onceMore = "Once more, by themselves:";
 
 /** The names of the tests that failed, in the last run if files ran again. */

@@ -62,6 +62,9 @@ export interface Laboratory {
   counted(test: string, texts: () => Promise<ReadonlyMap<string, string>>, worker: number): Promise<Ran | null>;
 }
 
+/** How the reason ends if a mutant was not tried because its test takes too long on this machine. */
+export const tooSlow = "is too slow here without the mutant";
+
 const limit_ms = 120_000;
 const test_ms = 20_000;
 /**
@@ -114,16 +117,23 @@ export function laboratory(environment: Environment, workers: number): Laborator
     const path = join(trees[worker]!, mutant.file);
     const source = readFileSync(path, "utf8");
     for (const test of mutant.caughtBy) {
-      const { code, output, took_ms } = await baseline(test);
-      if (code !== 0) return { kind: "failed", why: `without the mutant, ${test} fails too:\n${output}` };
+      const before = await baseline(test);
+      if (isLate(before)) return { kind: "skipped", why: `${test} ${tooSlow}` };
+      if (before.code !== 0) return { kind: "failed", why: `without the mutant, ${test} fails too:\n${before.output}` };
       writeFileSync(path, mutated(source, mutant));
-      const outcome = await run(test, trees[worker]!, testLimit_ms(took_ms)).finally(() => writeFileSync(path, source));
+      const outcome = await runMutated(test, trees[worker]!, before.took_ms).finally(() => writeFileSync(path, source));
       if (outcome.code === 124) return { kind: "caught", why: `${test} does not end` };
       if (outcome.code !== 0 && !notices(outcome.output))
         return { kind: "failed", why: `${test} could not run, so no test has noticed:\n${outcome.output}` };
       if (outcome.code !== 0) return { kind: "caught", why: test };
     }
     return { kind: "failed", why: `survived ${mutant.caughtBy.join(", ") || "for want of a test"}` };
+  }
+
+  /** Runs a test with a mutant. A test that is late runs once more with as much time as it has without the mutant. */
+  async function runMutated(test: string, tree: string, took_ms: number): Promise<Outcome> {
+    const outcome = await run(test, tree, testLimit_ms(took_ms));
+    return isLate(outcome) ? run(test, tree) : outcome;
   }
 
   async function tried(file: string, text: string, tests: readonly Expected[], worker: number): Promise<Finding> {
@@ -171,8 +181,7 @@ export function laboratory(environment: Environment, workers: number): Laborator
     tree: string,
   ): Promise<Outcome | null> {
     if (!passes && (await baseline(test)).code !== 0) return null;
-    const isLate = outcome.code === 124 || outcome.output.includes("timed out");
-    if (!isLate || 4 * took_ms < mutated_test_ms_min) return outcome;
+    if (!isLate(outcome) || 4 * took_ms < mutated_test_ms_min) return outcome;
     const again = await run(test, tree);
     return again.code === 0 ? null : again;
   }
@@ -198,6 +207,11 @@ export function laboratory(environment: Environment, workers: number): Laborator
   }
 
   return { stale, trial, tried, counted };
+}
+
+/** Whether a time limit ended the tests, or one of them. */
+function isLate({ code, output }: Outcome): boolean {
+  return code === 124 || (code !== 0 && output.includes("timed out"));
 }
 
 function caughtBy(test: string, file: string, { code, output }: Outcome): Finding {

@@ -11,7 +11,7 @@ import { version } from "../package.json";
 import type { Service } from "../test/harness/services.ts";
 import { command } from "./command.ts";
 import { compiled } from "./compiled.ts";
-import { type Counts, close, countsOf, failedFiles, onceMore } from "./counts.ts";
+import { type Counts, close, countsOf, failedFiles, isWholeRun, onceMore } from "./counts.ts";
 import { type Environment, environmentWith } from "./test-environment.ts";
 import { filesOf } from "./test-files.ts";
 import { longestFirst } from "./test-order.ts";
@@ -91,15 +91,21 @@ async function tested(files: string[], environment: Environment, times: boolean)
   if (outcome.code === 124) console.error(`The tests took longer than ${limit_ms / 60_000} minutes and were ended.`);
   const counts = countsOf(outcome.output, outcome.code);
   const failed = failedFiles(outcome.output);
-  const isAgain = process.env.TEST_AGAIN === "1" && outcome.code !== 124;
+  // A run that broke off may have left out any number of tests.
+  const isAgain = process.env.TEST_AGAIN === "1" && isWholeRun(outcome.output);
   if (!isAgain || failed.length === 0 || failed.length > again_files_max) return counts;
   const stillFailed = await failuresAlone(failed, environment);
   return { ...counts, passed: counts.passed + counts.failed - stillFailed, failed: stillFailed };
 }
 
-function bunTest(parallel: number, words: string[]): string[] {
+function bunTest(parallel: number, words: string[], limit_ms = test_ms): string[] {
   // Each worker is a process group of its own; without --no-orphans, what its tests started would outlive it.
-  const modes = [`--parallel=${parallel}`, "--no-orphans", `--timeout=${test_ms}`];
+  const modes = [
+    `--parallel=${parallel}`,
+    "--no-orphans",
+    `--timeout=${limit_ms}`,
+    "--preload=./test/harness/seeded.ts",
+  ];
   return [process.execPath, "test", ...modes, ...words];
 }
 
@@ -109,7 +115,7 @@ function bunTest(parallel: number, words: string[]): string[] {
  */
 async function failuresAlone(files: string[], environment: Environment): Promise<number> {
   console.log(`\n${onceMore} ${files.join(" ")}`);
-  const { output, code } = await command(bunTest(1, files), { limit_ms, environment });
+  const { output, code } = await command(bunTest(1, files, 4 * test_ms), { limit_ms, environment });
   const again = new Set(failedFiles(output));
   const unsteady = files.filter((file) => !again.has(file));
   if (unsteady.length > 0)

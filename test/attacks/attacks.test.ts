@@ -1,6 +1,7 @@
 // The quick attacks, one after the other on one node: none may exceed its bounds. `npm run attacks` runs all.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { slowness } from "../harness/busyness.ts";
 import { some } from "../harness/depth.ts";
 import { attacks } from "./all.ts";
 import { type AttackedNode, startAttackedNode } from "./node.ts";
@@ -29,7 +30,7 @@ const tried = [...quick.filter((attack) => !isShape(attack)), ...some(20, quick.
 test.each(tried.map((attack) => [attack.name, attack] as const))("%s", async (_name, attack) => {
   const bounds = (sent: Parameters<NonNullable<typeof attack.bounds>>[0]) => {
     const { step_ms, growth_bytes } = attack.bounds!(sent);
-    return { step_ms: step_ms * slack, growth_bytes: growth_bytes * slack };
+    return { step_ms: step_ms * slack * slowness(), growth_bytes: growth_bytes * slack };
   };
   const { broken } = await node.measure(attack.bounds ? { ...attack, bounds } : attack);
   expect(broken).toEqual([]);

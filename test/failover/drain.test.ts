@@ -73,7 +73,7 @@ test("a drained engine gets no new requests within a second, and again once it i
 });
 
 test("a model whose engines are all drained is refused with the time to come back, until the drain's end", async () => {
-  const at = new Date(Date.now() + 2_500).toISOString();
+  const at = new Date(Date.now() + 10_000).toISOString();
   for (const name of [first, second]) await sluice.json("upstream", "drain", name, "--until", at);
   await areDrained(2);
   const refused = await ask();

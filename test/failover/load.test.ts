@@ -67,9 +67,7 @@ test("one of two engines dies in the middle of load, and comes back: no client s
   const sent = askedFor(second, "dying") - before.survivor;
   first.start();
   const back = askedFor(first, "dying");
-  const began_ms = performance.now();
   await until(() => askedFor(first, "dying") > back + 20, 2 * probation_ms_max, "the first engine to be used again");
-  expect(performance.now() - began_ms).toBeLessThan(2 * probation_ms_max);
   await running.stop();
   expect(running.answers.filter(({ isComplete, text }) => !isComplete || text !== words)).toEqual([]);
   // Eight requests were on their way when the engine died.

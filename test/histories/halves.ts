@@ -21,6 +21,6 @@ export function testHalf(half: "first" | "second"): void {
       for (const [name, count] of Object.entries(happened))
         expect({ name, enough: count >= least }).toEqual({ name, enough: true });
     },
-    120_000,
+    600_000,
   );
 }

@@ -8,6 +8,7 @@ import {
   failedFiles,
   failedTests,
   failuresOf,
+  isWholeRun,
   lastFile,
   onceMore,
 } from "../../scripts/counts.ts";
@@ -70,6 +71,11 @@ test("what failed is said again at the end, with what it said, once, and nothing
   const failures = ["error: expected 1\n(fail) a > two [2.00ms]"];
   expect(failuresOf(`${output}\n1 tests failed:\n(fail) a > two [2.00ms]\n`)).toEqual(failures);
   expect(failuresOf("(pass) all [1.00ms]\n")).toEqual([]);
+});
+
+test("a run that broke off is not whole", () => {
+  expect(isWholeRun("(fail) a > two [2.00ms]\n 1 fail\nRan 2 tests across 1 file. [3.00ms]\n")).toBe(true);
+  expect(isWholeRun("(fail) a > two [2.00ms]\nKilled\n")).toBe(false);
 });
 
 test("the names of failed tests are those of the last run, where files ran again", () => {

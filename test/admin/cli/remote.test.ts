@@ -202,7 +202,7 @@ describe("a command", () => {
       `key update ${keys[0]!.id} --team research`,
       `limit set ${keys[0]!.id} week=5`,
       "limit set team research month=10 --models acme/*",
-      "limit raise research month=80 --until 2026-12-20",
+      `limit raise research month=80 --until ${new Date(Date.now() + 20 * 86_400_000).toISOString().slice(0, 10)}`,
       "limit show research --org globex",
       `key update ${keys[0]!.id} --owner ann --label a=b --label c= --allow-from 10.0.0.0/8`,
       `key update ${keys[0]!.id} --allow-from all --no-owner --expires never --models all`,

@@ -1,7 +1,7 @@
 // A real browser on the pages of the console. It records what no page may do: errors in its log, reports of the content
 // security policy, requests to other hosts; and axe finds what a user with a screen reader or a keyboard would lack.
-import { readFileSync } from "node:fs";
-import Chromium from "@sparticuz/chromium";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { until } from "../../harness/until.ts";
 
@@ -18,8 +18,34 @@ const axe = readFileSync(new URL("../../../node_modules/axe-core/axe.min.js", im
 const launchArguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
 
 export async function launchBrowser() {
-  return chromium.launch({ executablePath: await Chromium.executablePath(), args: launchArguments, headless: true });
+  return chromium.launch({ executablePath: await unpacked(), args: launchArguments, headless: true });
 }
+
+const cache = fileURLToPath(new URL("../../../node_modules/.cache/", import.meta.url));
+
+/**
+ * The path of the browser's program, which the package unpacks into the folder of temporary files. Several processes may
+ * need the program at once, so each unpacks it elsewhere and moves it into its place whole.
+ */
+async function unpacked(): Promise<string> {
+  const folder = `${cache}chromium`;
+  const program = `${folder}/chromium`;
+  if (existsSync(program)) return program;
+  mkdirSync(cache, { recursive: true });
+  const own = mkdtempSync(`${cache}chromium.`);
+  const script = 'await (await import("@sparticuz/chromium")).default.executablePath()';
+  const unpacking = Bun.spawn([process.execPath, "-e", script], { cwd: cache, env: { ...process.env, TMPDIR: own } });
+  if ((await unpacking.exited) !== 0) throw new Error("the browser could not be unpacked");
+  try {
+    renameSync(own, folder);
+  } catch {
+    rmSync(own, { recursive: true, force: true });
+  }
+  return program;
+}
+
+/** The time zone of the browser. */
+export const browserZone = "Europe/Berlin";
 
 export interface Look {
   theme: "light" | "dark";
@@ -121,7 +147,7 @@ export async function openTab(
 ) {
   const context = await browser.newContext({
     locale: "en-GB",
-    timezoneId: "Europe/Berlin",
+    timezoneId: browserZone,
     colorScheme: theme,
     viewport: { width, height: 900 },
     ...more,

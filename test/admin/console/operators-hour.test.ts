@@ -2,10 +2,11 @@
 // log.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";
+import { busyness } from "../../harness/busyness.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
 import { browserForTests, describeInBrowser } from "./browser-group.ts";
-import type { Tab } from "./chromium.ts";
+import { browserZone, type Tab } from "./chromium.ts";
 
 // The test takes some seconds on a quiet machine, most of them in the browser; a busy machine gets more time.
 setDefaultTimeout(120_000);
@@ -15,6 +16,9 @@ const more = `    - { claim: groups, has: globex, organization: globex, role: me
 reports:
   provider: Example
 `;
+
+/** Today's date where the browser is. */
+const browserDay = () => new Intl.DateTimeFormat("en-CA", { timeZone: browserZone }).format(new Date());
 
 describeInBrowser("an operator's hour", () => {
   let node: PeopleNode;
@@ -126,7 +130,7 @@ describeInBrowser("an operator's hour", () => {
     await tab.visit("/usage?organization=globex");
     await tab.page.getByRole("button", { name: "Last month" }).click();
     await tab.settled();
-    expect(new URL(tab.page.url()).searchParams.get("to")).toBe(new Date().toISOString().slice(0, 7));
+    expect(new URL(tab.page.url()).searchParams.get("to")).toBe(browserDay().slice(0, 7));
     const last = [await saved("CSV"), await saved("FOCUS")];
     expect(last.map((lines) => lines.length)).toEqual([1, 1]);
     expect(last[1]![0]).toContain("BilledCost");
@@ -147,7 +151,7 @@ describeInBrowser("an operator's hour", () => {
     let rest = "";
     for (let part = await reader.read(); !part.done; part = await reader.read())
       rest += new TextDecoder().decode(part.value);
-    expect(performance.now() - revoked_ms).toBeLessThan(5_000);
+    expect(performance.now() - revoked_ms).toBeLessThan(5_000 * busyness());
     expect(rest).toContain("revoked_api_key");
     expect((await ask(quiet, "hello")).status).toBe(401);
 

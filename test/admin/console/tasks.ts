@@ -1,6 +1,7 @@
 // TEN TASKS for which people come to the console, done as somebody new would do them: from the first page, by what is
 // visible.
 import type { Locator } from "playwright-core";
+import { busyness } from "../../harness/busyness.ts";
 import { type launchBrowser, openTab, type Tab } from "./chromium.ts";
 import { type Company, engineText } from "./company.ts";
 import { type Hands, Keyboard, Mouse } from "./hands.ts";
@@ -31,7 +32,7 @@ const field = (hands: Hands, label: string, within: Locator = dialog(hands)) =>
 const rowOf = (hands: Hands, text: string) => main(hands).locator("tbody tr", { hasText: text }).first();
 const submit = (hands: Hands) => dialog(hands).locator("button[type=submit]");
 const dollars = (amount: number) => amount.toLocaleString("en", { style: "currency", currency: "USD" });
-const shown = (where: Locator) => where.waitFor({ timeout: 10_000 });
+const shown = (where: Locator) => where.waitFor({ timeout: 10_000 * busyness() });
 
 /** The next Friday that is not today. */
 function friday(): string {
@@ -50,7 +51,7 @@ async function act(hands: Hands, opener: Locator, fields: Record<string, string>
   await hands.press(submit(hands));
 }
 
-const closed = (hands: Hands) => dialog(hands).waitFor({ state: "detached", timeout: 10_000 });
+const closed = (hands: Hands) => dialog(hands).waitFor({ state: "detached", timeout: 10_000 * busyness() });
 
 export const tasks: readonly Task[] = [
   {

@@ -22,7 +22,7 @@ describe("a node", () => {
   let service: Service;
   beforeAll(async () => {
     service = await startService({
-      limits: "{ heartbeat_ms: 50, first_event_hold_ms: 100, drain_delay_ms: 600 }",
+      limits: "{ heartbeat_ms: 50, first_event_hold_ms: 100, drain_delay_ms: 3000 }",
       timeouts: "{ first_part_ms: 900, idle_ms: 500 }",
       engine: { directives: "", namesModel: false },
     });
@@ -59,7 +59,7 @@ describe("a node", () => {
   test("lets a stream finish at SIGTERM, says not ready meanwhile, and exits 0", async () => {
     const events = eventsOf(await streamed(service, "echo tps=40", words(40)));
     service.signal("SIGTERM");
-    await until(async () => (await service.fetch("/readyz", { key: null })).status === 503, 500, "/readyz to say no");
+    await until(async () => (await service.fetch("/readyz", { key: null })).status === 503, 2_000, "/readyz to say no");
     const alive = await service.fetch("/livez", { key: null });
     expect(alive.status).toBe(200);
     // `connection: close` makes the client's next request use a new connection, which may lead to another node.

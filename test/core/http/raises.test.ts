@@ -131,7 +131,7 @@ test("a raise that is not valid is refused, with what to do instead", async () =
 test("a raise ends while a stream runs: it stops there, and the next request is refused", async () => {
   const org = await organization();
   const limited = await newKey(service, org, "--limit", "week=0.00006");
-  const length_ms = 2_000 * Math.min(busyness(), 2);
+  const length_ms = 2_000 * Math.min(busyness(), 6);
   const ends_ms = Date.now() + length_ms;
   await service.json("limit", "raise", "key", limited.id, "week=0.009", "--until", new Date(ends_ms).toISOString());
   const answer = await chat(limited.key, "[simulator: tokens=16000 tps=100] hello", {
@@ -155,15 +155,17 @@ test("limits of a minute are raised and fall back within a second of the end", a
   const { id, key } = await newKey(service, org, "--limit", "requests_per_minute=1");
   expect((await chat(key, "hello")).status).toBe(200);
   expect((await chat(key, "hello")).status).toBe(429);
-  const ends_ms = Date.now() + 2_000 * Math.min(busyness(), 2);
+  const ends_ms = Date.now() + 2_000 * Math.min(busyness(), 6);
   const end = new Date(ends_ms).toISOString();
   await service.json("limit", "raise", "key", id, "requests_per_minute=500", "--until", end);
   expect((await chat(key, "hello")).status).toBe(200);
   expect((await chat(key, "hello")).headers.get("x-ratelimit-limit-requests")).toBe("500");
-  await until(() => Date.now() > ends_ms + 1_000, 60_000, "the end of the raise");
-  const refused = await chat(key, "hello");
-  expect([refused.status, ((await refused.json()) as { error: { message: string } }).error.message]).toEqual([
-    429,
-    expect.stringContaining("'s limit of 1 request"),
-  ]);
+  await until(() => Date.now() > ends_ms, 60_000, "the end of the raise");
+  let refused = await chat(key, "hello");
+  const isBack = async () => {
+    if (refused.status !== 429) refused = await chat(key, "hello");
+    return refused.status === 429;
+  };
+  await until(isBack, 1_000, "the limit of a minute");
+  expect(await refused.json()).toMatchObject({ error: { message: expect.stringContaining("'s limit of 1 request") } });
 });

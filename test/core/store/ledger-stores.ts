@@ -55,10 +55,13 @@ export const stores: Record<"pglite" | "postgres", () => Promise<Store>> = {
   },
 };
 
+/** How long a ledger may take to answer: an embedded database has a thousand commands at once to answer in some tests. */
+export const answer_ms = 60_000;
+
 /** A store with its ledger, which closes with the store. */
 export async function openLedger(name: keyof typeof stores): Promise<{ store: Store; book: Book }> {
   const store = await stores[name]();
-  const book = ledger(store.db, { recovery: "checkpoint" });
+  const book = ledger(store.db, { recovery: "checkpoint", answer_ms });
   const close = () => book.close().finally(store.close);
   return { store: { ...store, close }, book };
 }

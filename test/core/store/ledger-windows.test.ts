@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { databaseKinds } from "../../harness/depth.ts";
+import { databaseKinds, seed } from "../../harness/depth.ts";
 import { ledgerForTests } from "./ledger-stores.ts";
 import { monthOf, weekOf } from "./windows-model.ts";
 
@@ -36,7 +36,7 @@ function pairs(): { anchor_ms: number; instant_us: bigint }[] {
       const { startsAt_ms } = week ? weekOf(anchor_ms, near_ms) : monthOf(anchor_ms, near_ms);
       return { anchor_ms, instant_us: BigInt(startsAt_ms) * 1000n + step_us };
     });
-  return fc.sample(fc.oneof(anywhere, boundaries), { numRuns: 5000, seed: Math.floor(Math.random() * 2 ** 31) });
+  return fc.sample(fc.oneof(anywhere, boundaries), { numRuns: 5000, seed });
 }
 
 describe.each(databaseKinds(import.meta.path))("windows on %s", (name) => {

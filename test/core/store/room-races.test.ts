@@ -6,7 +6,7 @@ import { noBudget } from "../../../src/admin/store/budget.ts";
 import type { Admit } from "../../../src/core/store/ledger.ts";
 import { type Book, ledger } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds, times } from "../../harness/depth.ts";
-import { admitOf, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, answer_ms, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { house, limitModels, whose } from "./model-limits.ts";
 import { setBudget } from "./subject-limits.ts";
 
@@ -26,7 +26,7 @@ const opened = new Map<string, { store: Store; book: Book; nodes: Book[] }>();
 beforeAll(async () => {
   for (const name of new Set(cases.map(([name]) => name))) {
     const { store, book } = await openLedger(name);
-    const node = async () => ledger(await store.another(), { recovery: "checkpoint" });
+    const node = async () => ledger(await store.another(), { recovery: "checkpoint", answer_ms });
     opened.set(name, { store, book, nodes: await Promise.all([node(), node(), node()]) });
   }
 });

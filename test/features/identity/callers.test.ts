@@ -14,6 +14,7 @@ import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { revocations } from "../../../src/stores/postgres/revocations.ts";
+import { busyness } from "../../harness/busyness.ts";
 import { laterFaultOf } from "../../harness/faults.ts";
 import { identityParts } from "../../harness/identity-parts.ts";
 import { forged, issuerKey, startIssuer, type TestIssuer } from "../../harness/issuer.ts";
@@ -288,7 +289,7 @@ describe("a flood", () => {
     expect((await node.call(await issuer.sign({ ...ann, jti: "honest" }), "203.0.113.1")).organization.slug).toBe(
       "acme",
     );
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(performance.now() - started).toBeLessThan(5_000 * busyness());
   });
 });
 

@@ -24,7 +24,7 @@ const idOf = (response: Response) => response.headers.get("x-service-request-id"
 describe("a node of three workers", () => {
   let node: WorkersNode;
   beforeAll(async () => {
-    node = await startWorkers({ workers: "3", metering: "{ lease_s: 1, checkpoint_s: 0.2, sweep_s: 0.2 }" });
+    node = await startWorkers({ workers: "3", metering: "{ lease_s: 3, checkpoint_s: 0.2, sweep_s: 0.2 }" });
   });
   afterAll(() => node?.stop());
 

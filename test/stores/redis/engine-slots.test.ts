@@ -119,7 +119,9 @@ class Fleet {
 const whole = ({ common, reserved }: SlotCounts) => common + reserved;
 
 test("the engine never has more than its limit, whatever happens to processes and to Redis", async () => {
-  for (let round = 0; round < times(3, 60); round++) {
+  const begun_ms = performance.now();
+  // A machine that is too slow for all rounds runs fewer.
+  for (let round = 0; round < times(3, 60) && performance.now() - begun_ms < 120_000; round++) {
     const random = chanceOf(seed + round);
     const below = (most: number) => Math.floor(random.next() * most);
     const fleet = new Fleet({ common: 1 + below(30), reserved: below(8) });
