@@ -14,6 +14,7 @@ import type { Bounds } from "../core/http/bounds.ts";
 import { type Lifecycle, lifecycle } from "../core/http/frame.ts";
 import { latestCatalog } from "../core/routing/catalog.ts";
 import { alignedClock, systemClock } from "../core/time/clock.ts";
+import { codexModels } from "../features/codex/models.ts";
 import { fittedBytes } from "../features/continuation/leaving-out.ts";
 import { documentation } from "../features/openapi/documentation.ts";
 import { storedResponses } from "../features/responses/records.ts";
@@ -249,6 +250,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: NodeParts
     stored: storedResponses(kept),
     sinks: answerSinks(kept),
     tokenCounter: parts.counter,
+    codexModels,
     fitted: (call, model, request) => fittedBytes(stores.inputEstimate, call, model, request),
     currency: configuration.current().metering.currency,
     consoleUrl: () => configuration.current().identity?.consoleUrl ?? null,

@@ -65,7 +65,17 @@ interface WarmParts {
  * The dependencies that are taken from the serving node, because they have no effects and are the same for all callers.
  */
 type Shared =
-  | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter" | "fitted")
+  | (
+      | "messages"
+      | "images"
+      | "limits"
+      | "newId"
+      | "configurationHash"
+      | "documentation"
+      | "tokenCounter"
+      | "fitted"
+      | "codexModels"
+    )
   | ("kept" | "responses")
   | ("readiness" | "routes" | "shedsConnection");
 

@@ -97,6 +97,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
     sinks: noSinks,
     arrivals: { take() {} },
     tokenCounter: noTokenizers,
+    codexModels: () => [],
     fitted: async (_call, _model, { turns }) => JSON.stringify(turns).length,
     messages: () => ({ keep_billing_line: false }) as never,
     limits: {

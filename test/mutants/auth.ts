@@ -14,6 +14,14 @@ const tokenRule = "docs/design/keys.md, Identity tokens";
 
 export const auth: Mutant[] = [
   {
+    name: "secrets that no longer exist are never forgotten",
+    file: "src/features/secrets/existing-secrets.ts",
+    find: "if (!isStopped) cancelAgain = clock.after(",
+    replace: "if (isStopped) cancelAgain = clock.after(",
+    caughtBy: ["test/features/secrets/existing-secrets.test.ts > within a day of a reading"],
+    rule: "docs/design/keys.md",
+  },
+  {
     name: "a token from before a sign-out is served",
     file: "src/core/auth/verdict.ts",
     find: "issuedAt_ms < person.notBefore.getTime()",
@@ -305,8 +313,8 @@ export const auth: Mutant[] = [
   {
     name: "a reading under way does for whoever asks later",
     file: "src/features/secrets/existing-secrets.ts",
-    find: "      isOutdated = true;\n      running ??= readWhileOutdated();",
-    replace: "      if (!running) isOutdated = true;\n      running ??= readWhileOutdated();",
+    find: "    isOutdated = true;\n    running ??= readWhileOutdated();",
+    replace: "    if (!running) isOutdated = true;\n    running ??= readWhileOutdated();",
     caughtBy: [existing],
     rule: existRule,
   },

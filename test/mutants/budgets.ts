@@ -25,6 +25,14 @@ const raises = "test/core/store/raises.test.ts > raises on postgres";
 
 export const budgets: Mutant[] = [
   {
+    name: "keys that have ended are near a limit for ever",
+    file: "src/stores/postgres/standing.ts",
+    find: "where k.revoked_at is null and (",
+    replace: "where (",
+    caughtBy: ["test/core/store/standing.test.ts > no longer count a key that was revoked"],
+    rule: "docs/limits.md",
+  },
+  {
     name: "a raise counts at the instant of its end",
     file: limits,
     find: "r.kind = 'raise' and r.until > at $$",

@@ -12,6 +12,14 @@ const listing = "docs/operating.md, Listing requests";
 
 export const fleet: Mutant[] = [
   {
+    name: "with fewer slots than processes an engine stops while Redis is silent",
+    file: "src/features/sharing/share.ts",
+    find: "Math.max(1, Math.floor(limit / this.processes))",
+    replace: "Math.floor(limit / this.processes)",
+    caughtBy: ["test/stores/redis/engine-slots.test.ts > of fewer slots than processes"],
+    rule: "docs/design/routing.md",
+  },
+  {
     name: "a list looks for a request only in the hour of its admission",
     file: "src/stores/postgres/request-hours.ts",
     find: "const slack_ms = hour_ms;",

@@ -15,6 +15,14 @@ const machineRule = "docs/identity.md, On your own machine";
 
 export const identity: Mutant[] = [
   {
+    name: "a token whose check was refused once is refused for good",
+    file: "src/features/identity/known-tokens.ts",
+    find: "verified(id, token, address).finally(() => verifying.delete(id))",
+    replace: "verified(id, token, address)",
+    caughtBy: ["test/features/identity/callers.test.ts > is looked at again once those are past"],
+    rule: "docs/security.md",
+  },
+  {
     name: "an address that was verified verifies another",
     file: "src/features/identity/grants.ts",
     find: "...(isOther && { email_verified: false }), ",

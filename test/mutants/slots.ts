@@ -35,7 +35,7 @@ export const slots: Mutant[] = [
   {
     name: "a silent Redis leaves each process all that it held",
     file: share,
-    find: "const even = (limit: number) => Math.floor(limit / this.processes);",
+    find: "const even = (limit: number) => Math.max(1, Math.floor(limit / this.processes));",
     replace: "const even = (limit: number) => limit;",
     caughtBy: [`${virtual} > while Redis is silent`],
     rule,

@@ -18,6 +18,14 @@ const wholeAnswers = "test/core/usage/whole-answers.test.ts";
 const askedWhole = "docs/design/usage.md, Answers that aren't streamed";
 export const usage: Mutant[] = [
   {
+    name: "after a thousand routes no other is known to report",
+    file: "src/core/usage/output-calibration.ts",
+    find: "if (reporting.size > learned_max) reporting.delete(reporting.keys().next().value!);",
+    replace: "if (reporting.size > learned_max) reporting.delete(this.#route);",
+    caughtBy: ["test/core/usage/output-calibration.test.ts > is known to, however many"],
+    rule: "docs/design/usage.md",
+  },
+  {
     name: "an engine whose speed was measured long ago is asked whole",
     file: "src/core/usage/whole-answers.ts",
     find: "return speed && now_ms - speed.at_ms <= believed_ms ? speed : null;",

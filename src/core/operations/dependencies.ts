@@ -10,6 +10,7 @@ import type { FrameDependencies } from "../http/frame.ts";
 import type { Log } from "../http/log.ts";
 import type { Observer } from "../http/observer.ts";
 import type { ImageSettings } from "../inference/media.ts";
+import type { Model } from "../inference/model.ts";
 import type { Currency } from "../inference/money.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
@@ -21,6 +22,7 @@ import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
 import type { Runs } from "../usage/run.ts";
 import type { AnswerSinks, StreamLimits } from "./answer.ts";
+import type { CodexModel } from "./codex-models.ts";
 import type { StoredResponses } from "./stored.ts";
 import type { TokenCounter } from "./token-counter.ts";
 
@@ -40,6 +42,8 @@ export interface Dependencies extends FrameDependencies {
   stored: StoredResponses;
   sinks: AnswerSinks;
   tokenCounter: TokenCounter;
+  /** The models in the form that Codex expects. */
+  codexModels(models: readonly Model[]): CodexModel[];
   /** Shortens a conversation that is to be summarized to what fits, and returns its size in bytes. */
   fitted(call: Call, model: CatalogModel, request: InferenceRequest): Promise<number>;
   /** The currency in which the service counts. */

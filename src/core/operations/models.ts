@@ -5,7 +5,6 @@ import { Fault } from "../inference/fault.ts";
 import type { Prices, Retirement } from "../inference/model.ts";
 import { type Currency, priceOfMillion } from "../inference/money.ts";
 import { answeringModel, isAllowed, retirementHeadersOf, type ServedName, servedNames } from "../routing/catalog.ts";
-import { codexModels } from "./codex-models.ts";
 import { getExample } from "./examples.ts";
 import { retirementHeaderNames } from "./headers.ts";
 import { anyModel, jsonSuccess, operation } from "./operation.ts";
@@ -70,7 +69,7 @@ export const listModels = operation({
     if (forMessages(headers)) return json(200, messagesList(served, query));
     const usable = served.filter(({ model }) => isOfChat(model) && isAllowed(model, key));
     const named = usable.map(({ name, model }) => ({ ...model, id: name }));
-    const more = query.client_version === undefined ? {} : { models: codexModels(named) };
+    const more = query.client_version === undefined ? {} : { models: dependencies.codexModels(named) };
     return json(200, { object: "list", data: served.map(record), ...more });
   },
 });

@@ -109,7 +109,10 @@ class LearnedCalibration implements RouteCalibration {
   reported(): void {
     const { reporting, silent } = this.#all;
     silent.delete(this.#route);
-    if (reporting.size < learned_max) reporting.add(this.#route);
+    // A Set keeps the order of insertion, so the first route is the one that has not reported for longest.
+    reporting.delete(this.#route);
+    reporting.add(this.#route);
+    if (reporting.size > learned_max) reporting.delete(reporting.keys().next().value!);
   }
 
   observe(observed: Observed): void {

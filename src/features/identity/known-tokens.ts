@@ -80,7 +80,6 @@ export function identityTokens(parts: {
       return entry;
     } finally {
       place.leave(isFound);
-      verifying.delete(id);
     }
   }
 
@@ -96,9 +95,12 @@ export function identityTokens(parts: {
         return entry;
       }
       known.delete(id);
-      const running = verifying.get(id) ?? verified(id, token, address);
-      verifying.set(id, running);
-      return running;
+      const running = verifying.get(id);
+      if (running) return running;
+      // A refusal is not remembered either: the address may be let in later.
+      const begun = verified(id, token, address).finally(() => verifying.delete(id));
+      verifying.set(id, begun);
+      return begun;
     },
     failed: guard.failed,
   };

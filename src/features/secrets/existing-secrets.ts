@@ -12,6 +12,11 @@ import { type ExistingSecretsStore, fingerprint_bytes } from "./store/existing-s
 /** The number of fingerprints that 32 MiB hold. */
 const existingSecrets_max = 3 * 2 ** 20;
 const retry_ms = 1_000;
+/**
+ * The longest time after which all secrets are read anew, because only reading forgets those that no longer exist: access
+ * tokens last an hour. Each process waits for another part of it, at least half.
+ */
+const again_ms = 24 * 3_600_000;
 
 export interface ExistingSecrets extends SecretHint {
   /** Reads all secrets again, after announcements may have been missed. Known secrets stay known meanwhile. */
@@ -28,8 +33,9 @@ export function existingSecrets(parts: {
   failed(cause: unknown): void;
   entries_max?: number;
   clock?: Pick<Clock, "after">;
+  random?: () => number;
 }): ExistingSecrets {
-  const { store, failed, entries_max = existingSecrets_max, clock = idleClock() } = parts;
+  const { store, failed, entries_max = existingSecrets_max, clock = idleClock(), random = Math.random } = parts;
   const read = Promise.withResolvers<void>();
   let complete = new Fingerprints(entries_max);
   /** The set that is being filled; null if the secrets are not being read now. */
@@ -38,6 +44,7 @@ export function existingSecrets(parts: {
   let isStopped = false;
   let running: Promise<void> | null = null;
   let wake = () => {};
+  let cancelAgain = () => {};
 
   async function readWhileOutdated(): Promise<void> {
     while (isOutdated && !isStopped) {
@@ -50,6 +57,13 @@ export function existingSecrets(parts: {
       }
     }
     running = null;
+    cancelAgain();
+    if (!isStopped) cancelAgain = clock.after(again_ms * (0.5 + 0.5 * random()), reload);
+  }
+
+  function reload(): void {
+    isOutdated = true;
+    running ??= readWhileOutdated();
   }
 
   async function pause(): Promise<void> {
@@ -83,10 +97,7 @@ export function existingSecrets(parts: {
       complete.add(fingerprint);
       coming?.add(fingerprint);
     },
-    reload() {
-      isOutdated = true;
-      running ??= readWhileOutdated();
-    },
+    reload,
     async isRead(wait_ms) {
       const waited = Promise.withResolvers<void>();
       const cancel = clock.after(wait_ms, waited.resolve);
@@ -96,6 +107,7 @@ export function existingSecrets(parts: {
     count: () => complete.size,
     async stop() {
       isStopped = true;
+      cancelAgain();
       wake();
       await running;
     },

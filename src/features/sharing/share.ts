@@ -31,6 +31,8 @@ export class Share {
    */
   #renewed_ms = Number.NEGATIVE_INFINITY;
   #asked_ms = Number.NEGATIVE_INFINITY;
+  /** Whether the last exchange that has ended failed. */
+  #hasFailed = false;
   /** When the last exchange failed. */
   #failed_ms = Number.NEGATIVE_INFINITY;
   /** Whether the store stopped answering while the slots were still valid. */
@@ -64,6 +66,7 @@ export class Share {
   granted({ held, target, processes, isShort }: SlotsGranted, { running }: Use): void {
     this.#renewed_ms = this.#asked_ms;
     this.#isApart = false;
+    this.#hasFailed = false;
     this.#target = target;
     this.processes = processes;
     this.#isShort = isShort;
@@ -74,6 +77,7 @@ export class Share {
     const known_ms = this.#isApart ? this.#failed_ms : this.#renewed_ms;
     this.#isApart = now_ms - known_ms < slots_lease_ms;
     this.#failed_ms = now_ms;
+    this.#hasFailed = true;
   }
 
   /**
@@ -81,6 +85,8 @@ export class Share {
    * waits.
    */
   ended(running: SlotCounts): boolean {
+    // While the store does not answer, nobody could take what is given back.
+    if (this.#hasFailed) return false;
     const before = this.#held;
     this.#held = smaller(before, larger(running, this.#target));
     if (!this.#isShort) return false;
@@ -90,7 +96,8 @@ export class Share {
   #kept(now_ms: number): SlotCounts {
     if (!this.isApart(now_ms)) return this.#held;
     if (!this.#isApart || now_ms - this.#failed_ms >= slots_fence_ms) return none;
-    const even = (limit: number) => Math.floor(limit / this.processes);
+    // With fewer slots than processes, those that hold one keep it.
+    const even = (limit: number) => Math.max(1, Math.floor(limit / this.processes));
     return smaller(this.#held, { common: even(this.limits.common), reserved: even(this.limits.reserved) });
   }
 }

@@ -27,6 +27,11 @@ const usual_ms = 50;
 const usual_processes = 10;
 /** The interval of exchanges while requests wait. */
 const short_ms = 20;
+/** The factor of the interval for an engine at which the process has no request. */
+const idle_factor = 4;
+/** The longest interval: slots are lost after `slots_fence_ms` without an answer. */
+const interval_ms_max = 1_000;
+const failures_counted_max = 10;
 /** The least time between two exchanges. */
 const rest_ms = 4;
 
@@ -62,6 +67,8 @@ class Exchanges {
   /** Whether a request has begun to wait, or has ended, since the running exchange was sent. */
   #isDue = false;
   #isStopped = false;
+  /** How many exchanges in a row have failed. */
+  #failures = 0;
   #begun_ms = Number.NEGATIVE_INFINITY;
   #cancel: () => void = () => {};
 
@@ -121,14 +128,19 @@ class Exchanges {
     try {
       const granted = await store.exchange(engine, this.#share.ask(slots.use, clock.now_ms()));
       this.#share.granted(granted, slots.use);
+      this.#failures = 0;
     } catch {
       this.#share.failed(clock.now_ms());
+      this.#failures = Math.min(this.#failures + 1, failures_counted_max);
     }
     if (!this.#isStopped) slots.serve();
   }
 
   #interval_ms(): number {
-    const many = Math.max(1, this.#share.processes / usual_processes);
-    return many * (this.#parts.slots.waiting > 0 ? short_ms : usual_ms);
+    const { slots } = this.#parts;
+    const many = Math.max(1, this.#share.processes / usual_processes) * (slots.isIdle ? idle_factor : 1);
+    const usual = many * (slots.waiting > 0 ? short_ms : usual_ms);
+    // A store that does not answer in time has too much to do.
+    return Math.min(usual * 2 ** this.#failures, interval_ms_max);
   }
 }

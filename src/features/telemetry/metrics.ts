@@ -92,7 +92,11 @@ export interface MetricsSettings {
 
 export function prometheusMetrics({ version, isPrivate, organizations_max }: MetricsSettings): Metrics {
   const { inc, observe, read, sum, buckets, render, values } = instruments();
-  const organizations = largest(() => (isPrivate ? organizations_max() : 0), Date.now, other);
+  const organizations = largest(
+    () => (isPrivate ? organizations_max() : 0),
+    () => performance.now(),
+    other,
+  );
   const diverged = divergence();
   const named = (upstream: string | null) => (isPrivate ? (upstream ?? "") : "");
   read("build_info", () => [[{ version }, 1]]);

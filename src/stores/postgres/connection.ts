@@ -107,10 +107,10 @@ export function connectionTo(dialing: Dialing): DatabaseConnection {
   }
 
   return {
-    async run(text, params, form) {
+    async run(text, params, form, isOnce = false) {
       const values = params.map(parameter);
       const rows = await answer<ArrayLike<unknown>>(() => {
-        const query = sql.unsafe(text, values, prepared);
+        const query = sql.unsafe(text, values, isOnce ? unprepared : prepared);
         return form === "arrays" ? query.values() : query;
       });
       return Array.from(rows);
@@ -137,6 +137,7 @@ export function connectionTo(dialing: Dialing): DatabaseConnection {
 // Unless `simple` is false, the driver sends a statement without parameters unprepared. The option is missing in the
 // driver's types.
 const prepared: postgres.UnsafeQueryOptions = Object.assign({ prepare: true }, { simple: false });
+const unprepared: postgres.UnsafeQueryOptions = Object.assign({ prepare: false }, { simple: false });
 
 function lost(): DatabaseError {
   return new DatabaseError("the connection to the database was lost", "unavailable");

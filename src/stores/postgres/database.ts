@@ -19,6 +19,8 @@ export interface Transaction {
   kind: "postgres" | "pglite";
   /** Runs one statement, prepared once for each connection and pipelined. Values of rows: see `values.ts`. */
   query<Row>(text: string, params?: readonly unknown[]): Promise<Row[]>;
+  /** Runs one statement unprepared: a text that hardly returns would stay in the memory of each connection. */
+  queryOnce<Row>(text: string, params: readonly unknown[]): Promise<Row[]>;
   /** Runs several statements in one implicit transaction, without parameters or rows. */
   exec(sql: string): Promise<void>;
   /**
@@ -65,8 +67,10 @@ export interface Lane {
 
 /** One session of either driver. All errors are DatabaseErrors. */
 export interface Session {
-  /** Runs a statement. The rows are objects, or arrays of values in the order of the columns. */
-  run(text: string, params: readonly unknown[], form: "objects" | "arrays"): Promise<unknown[]>;
+  /**
+   * Runs a statement, prepared unless `isOnce`. The rows are objects, or arrays of values in the order of the columns.
+   */
+  run(text: string, params: readonly unknown[], form: "objects" | "arrays", isOnce?: boolean): Promise<unknown[]>;
   /** Runs several statements without parameters. */
   exec(text: string): Promise<unknown>;
 }
@@ -78,6 +82,8 @@ export function statementsOn(kind: Transaction["kind"], session: Session): Omit<
   return {
     kind,
     query,
+    queryOnce: async <Row>(text: string, params: readonly unknown[]) =>
+      (await session.run(text, params, "objects", true)) as Row[],
     async exec(text) {
       await session.exec(text);
     },

@@ -21,15 +21,13 @@ const kept_days = 100;
 
 export function noticeQueue(db: Database, sealing: Sealing | null = null): NoticeQueue {
   return {
-    look: (conditions) =>
-      db.transaction(async (tx) => {
-        const [own] = await tx.query<{ locked: boolean; at: Date }>(
-          "select pg_try_advisory_xact_lock(hashtextextended('notices', 0)) as locked, store_now() as at",
-        );
-        if (!own!.locked) return;
-        await findNotices(tx);
-        await keepConditions(tx, conditions(await fleet(tx).listProcesses(), own!.at));
-      }),
+    async look(conditions) {
+      // Engines and nodes come first, and by themselves: what is asked of all limits can take too long.
+      await aloneInTransaction(db, async (tx, at) =>
+        keepConditions(tx, conditions(await fleet(tx).listProcesses(), at)),
+      );
+      await aloneInTransaction(db, findNotices);
+    },
     add: (notice) => addNotice(db, null, notice),
     async claim(limit, sending = []) {
       const rows = await db.query<DueRow>(claiming, [limit, lease_s, sending.map(uuidOfNotice), each_max]);
@@ -49,6 +47,16 @@ export function noticeQueue(db: Database, sealing: Sealing | null = null): Notic
       await db.query("delete from notice where created_at < store_now() - make_interval(days => $1)", [kept_days]);
     },
   };
+}
+
+/** Runs `work` in a transaction, unless another node is at such work. */
+async function aloneInTransaction(db: Database, work: (tx: Transaction, at: Date) => Promise<void>): Promise<void> {
+  await db.transaction(async (tx) => {
+    const [own] = await tx.query<{ locked: boolean; at: Date }>(
+      "select pg_try_advisory_xact_lock(hashtextextended('notices', 0)) as locked, store_now() as at",
+    );
+    if (own!.locked) await work(tx, own!.at);
+  });
 }
 
 const uuidOfNotice = (id: string) => id.slice("notice_".length);

@@ -88,7 +88,12 @@ const subjectsOf: Record<StandingSubject, string> = {
     from (${limited}) u join api_key k on k.id = u.owner_id`,
 };
 
-const allSubjects = Object.values(subjectsOf).join(" union all ");
+/** The same without keys that have ended: their number only grows. */
+const livingSubjectsOf = {
+  ...subjectsOf,
+  key: `${subjectsOf.key} where k.revoked_at is null and (k.expires_at is null or k.expires_at > (select store_now()))`,
+};
+const allSubjects = Object.values(livingSubjectsOf).join(" union all ");
 
 /** SQL for the standings of all subjects of organizations that have a destination of notices, with the subject's kind and name. */
 export const standingsWithDestination = standingRows(
@@ -180,7 +185,7 @@ const ofKey = `${standingRows(
 )} order by s.place, s.models nulls first`;
 
 const nearestOf = Object.fromEntries(
-  Object.entries(subjectsOf).map(([subject, rows]) => [
+  Object.entries(livingSubjectsOf).map(([subject, rows]) => [
     subject,
     `select * from (${standingRows(rows, "true")}) s where percent is not null
      order by percent desc, subject_id limit $1`,

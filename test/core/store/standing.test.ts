@@ -164,6 +164,19 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     ]);
   });
 
+  test("no longer count a key that was revoked", async () => {
+    const organization = await store.newOrganization();
+    const key = await newKey(organization, { week: 1_000 });
+    const keysNear = async () =>
+      (await acts.nearLimits()).find(({ subject, percent }) => subject === "key" && percent === 80);
+    const before = await keysNear();
+    await (await use(organization, key, 900)).settle();
+    expect(await keysNear()).not.toEqual(before);
+    await acts.revokeKey({ id: key, old: false, actor: "cli:test" });
+    expect(await keysNear()).toEqual(before);
+    expect((await acts.nearest("key", 100)).map(({ id }) => id)).not.toContain(key);
+  });
+
   test("no longer count a team that was removed, by its limits for models either", async () => {
     const organization = await store.newOrganization();
     const team = await newTeam(organization, {});

@@ -64,6 +64,12 @@ describe("deltas", () => {
   });
 });
 
+test("a route that reports is known to, however many did before", () => {
+  const learned = outputCalibration();
+  for (let at = 0; at < 3_000; at++) learned.of(`main/${at}`).reported();
+  expect(learned.of("main/2999").isReporting).toBe(true);
+});
+
 describe("text", () => {
   test("two engines of one model are known apart", () => {
     const learned = outputCalibration();

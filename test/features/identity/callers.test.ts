@@ -293,6 +293,21 @@ describe("a flood", () => {
   });
 });
 
+test("a token that was refused for its address's failures is looked at again once those are past", async () => {
+  const verifier = {
+    settings,
+    verify: async () => ({ keyHash: new Uint8Array(32), issuedAt_ms: 0, lasts_ms: 60_000 }),
+  };
+  let now_ms = 0;
+  const limits = { ...unknownCredentialLimits, failures_of_one_address_per_minute: 1 };
+  const tokens = identityTokens({ verifier, now_ms: () => now_ms, limits });
+  const fault = new Fault("invalid_api_key", "no");
+  for (let time = 0; time < 3; time++) tokens.failed("a", fault);
+  await expect(Promise.resolve(tokens.known("token", "a"))).rejects.toThrow();
+  now_ms += 120_000;
+  expect(await tokens.known("token", "a")).toMatchObject({ issuedAt_ms: 0 });
+});
+
 test("of checks that fail there are so many a second, and more for addresses without a failure alone", async () => {
   const one = { burst: 1, per_second: 0.001 };
   const limits = { ...unknownCredentialLimits, fruitless_lookups: one, unblemished: one };

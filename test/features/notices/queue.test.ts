@@ -9,6 +9,7 @@ import type { Sealing } from "../../../src/core/store/sealing.ts";
 import { nextAttempt_ms } from "../../../src/features/notices/sending.ts";
 import { isPublicAddress, sendWebhook, signatureOf } from "../../../src/features/notices/webhook.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
+import type { Database, Transaction } from "../../../src/stores/postgres/database.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { noticeQueue } from "../../../src/stores/postgres/notices.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
@@ -239,6 +240,23 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       `team ${team} acme/* 80`,
     ]);
     expect(waiting.map(({ details: { plan } }) => plan)).toEqual([null, null, null]);
+  });
+
+  test("conditions are kept although the search for used shares fails", async () => {
+    const condition = { about: `engine:${Bun.randomUUIDv7()}`, kind: "engine.down", ends: null, details: {} } as const;
+    const failing: Database = {
+      ...store.db,
+      transaction: (work) =>
+        store.db.transaction((tx) => {
+          const query: Transaction["query"] = (text, params) =>
+            text.includes("missing as (") ? Promise.reject(new Error("late")) : tx.query(text, params);
+          return work({ ...tx, query });
+        }),
+    };
+    await expect(noticeQueue(failing).look(() => [condition])).rejects.toThrow("late");
+    const kept = await store.db.query("select from notice_condition where about = $1", [condition.about]);
+    expect(kept).toHaveLength(1);
+    await store.db.query("delete from notice_condition where about = $1", [condition.about]);
   });
 
   test("a raise that begins and ends tells of no share twice, and of what is above the limit below once", async () => {

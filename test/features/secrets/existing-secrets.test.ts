@@ -62,7 +62,8 @@ test("what was read counts at once, piece by piece; a start waits for the last o
   await reading;
   expect(existing.has(hash("oldest"))).toBe(true);
   expect(existing.count()).toBe(2);
-  expect(waits).toEqual([]);
+  // What is left waits for the next reading.
+  expect(waits.filter(({ ms }) => ms === 2000)).toEqual([]);
 
   const slow = held(() => ["one"]);
   slow.existing.reload();
@@ -142,6 +143,23 @@ test("no more are kept than fit, and no more are read", async () => {
   await until(() => existing.count() === 2, 1000, "the reading to end");
   expect(asked).toEqual([]);
   expect(existing.has(hash("three"))).toBe(false);
+});
+
+test("within a day of a reading all are read again, and those that no longer exist are forgotten", async () => {
+  const { existing, answer, waits } = held(() => ["kept"]);
+  existing.reload();
+  await answer();
+  await until(() => waits.length === 1, 1000, "the reading to end");
+  for (const name of ["token 1", "token 2"]) existing.add(hash(name));
+  expect(existing.count()).toBe(3);
+  const [wait] = waits.splice(0);
+  expect(wait!.ms).toBeGreaterThanOrEqual(12 * 3_600_000);
+  expect(wait!.ms).toBeLessThanOrEqual(24 * 3_600_000);
+  wait!.run();
+  await answer();
+  await until(() => existing.count() === 1, 1000, "the second reading to end");
+  await existing.stop();
+  expect(waits).toEqual([]);
 });
 
 test("by default three million are kept, which take 32 MiB", async () => {

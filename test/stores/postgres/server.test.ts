@@ -35,6 +35,18 @@ const answers = (db: Database) =>
   );
 
 describe("a server that is not there", () => {
+  test("a statement that is run once is not kept by its connection, and others are", () =>
+    using(fresh.url, { connections_max: 1 }, async (db) => {
+      const kept = async () =>
+        (await db.query<{ n: number }>("select count(*)::int as n from pg_prepared_statements"))[0]!.n;
+      const before = [await kept(), await kept()].at(-1)!;
+      for (let at = 0; at < 5; at++) await db.queryOnce(`select $1::int + ${at} as n`, [at]);
+      expect(await kept()).toBe(before);
+      expect(await db.queryOnce<{ n: number }>("select $1::int as n", [7])).toEqual([{ n: 7 }]);
+      await db.query("select $1::int + 9 as n", [1]);
+      expect(await kept()).toBe(before + 1);
+    }));
+
   test("is named in the error, with its port and database, without the password", async () => {
     const port = await freePort();
     const url = `postgres://ann:hunter2@127.0.0.1:${port}/books`;

@@ -223,6 +223,16 @@ test("while Redis is silent each begins only up to its even share, and what runs
   expect(await after(fleet, 10_000, all)).toEqual([10, 10, 10]);
 });
 
+test("while Redis is silent, of fewer slots than processes as many are used", async () => {
+  const fleet = new Fleet({ common: 2, reserved: 0 });
+  const all = Array.from({ length: 5 }, () => fleet.join());
+  // Each second other processes have the slots, so this is the middle of one.
+  await after(fleet, 4_500, []);
+  fleet.isSilent = true;
+  const running = await after(fleet, 5_000, all);
+  expect(running.reduce((sum, count) => sum + count, 0)).toBe(2);
+});
+
 test("when Redis is back, the first to ask is not given what another still uses", async () => {
   const fleet = new Fleet({ common: 32, reserved: 0 });
   const [first, one] = [fleet.join(), fleet.join()];
