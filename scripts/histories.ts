@@ -2,8 +2,8 @@
 // on. It prints how many ran, and the first violation with its shortest replay. Exits with 1 if a rule was broken.
 // - `--keep` runs such a replay.
 // - `--teeth` takes out each rule of the protocol and shows that the histories notice.
-// - `--administration model` simulates changes of people and operators instead, and `stored` runs the same on Postgres;
-//   `--administration own-limits` runs changes of limits by an organization's administrators on Postgres.
+// - `--administration stored` runs changes of people and operators on Postgres instead, and `own-limits` changes of limits
+//   by an organization's administrators.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

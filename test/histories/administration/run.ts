@@ -1,17 +1,15 @@
 // Runs histories of people, operators and limits for `npm run histories -- --administration`.
 
 import { openDatabase } from "../../stores/postgres/databases.ts";
-import { modelHistory } from "./model.ts";
 import { ownLimitsHistory } from "./own-limits/history.ts";
 import { type StoredHistory, storedHistory } from "./stored.ts";
 
 /**
  * The kinds of histories:
- * - `model`: actions on people and operators, in memory.
- * - `stored`: the same on Postgres, and whether they come out alike.
+ * - `stored`: actions on people and operators, on Postgres.
  * - `own-limits`: actions of an organization's administrators on limits, on Postgres.
  */
-export const kinds = ["model", "stored", "own-limits"] as const;
+export const kinds = ["stored", "own-limits"] as const;
 
 export interface AdministrationOptions {
   first: number;
@@ -32,15 +30,12 @@ export async function runAdministration({
   kind,
   done,
 }: AdministrationOptions): Promise<AdministrationRun> {
-  const owned = kind === "model" ? null : await openDatabase();
-  const historyOf = (seed: number) => {
-    if (!owned) return modelHistory(seed);
-    return kind === "stored" ? storedHistory(owned.db, seed) : ownLimitsHistory(owned.db, seed);
-  };
+  const owned = await openDatabase();
+  const historyOf = kind === "stored" ? storedHistory : ownLimitsHistory;
   const run: AdministrationRun = { histories: 0, acts: 0, refusals: 0, violation: null };
   try {
     for (let seed = first; seed < first + count && run.violation === null; seed++) {
-      const { acts, refusals, violation } = await historyOf(seed);
+      const { acts, refusals, violation } = await historyOf(owned.db, seed);
       run.histories += 1;
       run.acts += acts;
       run.refusals += refusals;
@@ -48,7 +43,7 @@ export async function runAdministration({
       done?.(run.histories);
     }
   } finally {
-    await owned?.drop();
+    await owned.drop();
   }
   return run;
 }
