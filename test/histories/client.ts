@@ -8,7 +8,6 @@ import { compact } from "../../src/core/protocol/json.ts";
 import type { CatalogModel } from "../../src/core/routing/catalog.ts";
 import type { Plan } from "../../src/core/store/plan.ts";
 import { Cancellation, type Signal } from "../../src/core/time/cancellation.ts";
-import { passed } from "../../src/core/time/clock.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { engineRequestOf } from "../../src/core/usage/attempt-request.ts";
 import { finishing, type Signals } from "../../src/core/usage/departure.ts";
@@ -179,7 +178,6 @@ export async function request(
           progress: (...usage) => reservation.progress(...usage),
           restart: () => reservation.restart(),
           assertHeld: () => reservation.assertHeld(),
-          ...world.defects.hold?.(reservation),
           settle,
         };
 
@@ -234,7 +232,6 @@ export async function request(
     // A run whose answer can no longer be kept ends when its client leaves.
     if (kept?.isLeft && !kept.keeping.goesOn) endWithClient();
   }
-  if (kept && world.defects.endsLogLate) await passed(node.clock, 2_000);
   await kept?.keeping.end();
   if (!plan.stream) await run[Symbol.asyncDispose]();
 }

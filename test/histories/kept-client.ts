@@ -46,7 +46,7 @@ export class KeptRun {
   readonly #call: KeyedCall;
 
   constructor(
-    readonly world: World,
+    world: World,
     readonly judge: Judge,
     node: Node,
     readonly plan: RequestPlan,
@@ -83,7 +83,7 @@ export class KeptRun {
 
   /** Does what src/features/responses/first-client.ts and whole.ts do with events that have passed the meter. */
   async writes(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
-    const { plan, keeping, world } = this;
+    const { plan, keeping } = this;
     if (batch.some(({ type }) => type === "part-start")) this.#call.notes.firstPart_ms = 1;
     const last = batch.at(-1)?.type;
     if (plan.isBackground) await this.#goesOnTo(account, batch);
@@ -95,7 +95,7 @@ export class KeptRun {
       keeping.write(text, last === "response-failed");
     }
     if (!isOver) return keeping.room();
-    if (!world.defects.endsLogLate && (plan.stream || last === "response-end")) await keeping.end();
+    if (plan.stream || last === "response-end") await keeping.end();
   }
 
   /** Does what src/features/responses/background.ts does. */

@@ -5,12 +5,8 @@ import type { ClockRange, Command, Grow, LedgerAnswer, WindowKind } from "../../
 import type { Clock } from "../../src/core/time/clock.ts";
 import { LedgerModel } from "../core/store/ledger-model.ts";
 import { withCalendar } from "../core/store/windows-model.ts";
-import { keptMutations } from "./kept-mutations.ts";
-import { modelMutations } from "./model-mutations.ts";
 import { apart, givesUpInSilence, type Mutation, mutations } from "./mutations.ts";
 import { ledgerOf, OneByOne } from "./one-by-one.ts";
-import { passedMutations } from "./passed-mutations.ts";
-import { raiseMutations } from "./raise-mutations.ts";
 import type { NodeLedger } from "./wire.ts";
 
 /** The defect: the first organization is charged for every request. */
@@ -124,6 +120,18 @@ const changeMutations: Record<string, Mutation> = {
     defects: { hearsOf: (subject) => !subject.startsWith("per_") },
     seenAs: ["plans"],
   },
+  "a hold is not reviewed under another limit for its model": {
+    rule: plans,
+    under: ["models"],
+    defects: { hearsOf: () => false },
+    seenAs: ["plans"],
+  },
+  "a node does not hear that a raise has ended": {
+    rule: "docs/design/usage.md, Raises",
+    under: ["raise"],
+    defects: { hearsOfNoEnd: true },
+    seenAs: ["plans"],
+  },
   "a node hears of no plan": { rule: plans, under: ["plan"], defects: { followsNobody: true }, seenAs: ["plans"] },
   "recovery charges by the limits of the admission": {
     rule: plans,
@@ -228,8 +236,4 @@ const changeMutations: Record<string, Mutation> = {
 export const allMutations: Record<string, Mutation> = {
   ...mutations,
   ...changeMutations,
-  ...raiseMutations,
-  ...modelMutations,
-  ...keptMutations,
-  ...passedMutations,
 };

@@ -46,7 +46,7 @@ export function ratesOf(world: World, judge: Judge, node: Node): Rates {
       return answer;
     },
   };
-  const share = sharedRates(seen, world.defects.processes ?? (() => world.processes));
+  const share = sharedRates(seen, () => world.processes);
   return standbyRates({ first: world.defects.rates?.(first) ?? first, own: seen, share, clock: node.clock });
 }
 

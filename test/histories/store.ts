@@ -23,16 +23,11 @@ export interface Entry {
   replay(model: LedgerModel): void;
 }
 
-/** The totals of windows as they were when somebody read them. */
-export type Look = Map<string, { used: number; held: number }>;
-
 /** The defects that a store may have, for histories that show what its rules are good for. */
 export interface StoreDefects {
   model?: new (...parts: ConstructorParameters<typeof LedgerModel>) => LedgerModel;
   /** The store answers before the log is on the disk. */
   withoutBarrier?: boolean;
-  /** The store reads the totals, waits for the lock, and then decides by what it read. */
-  readsBeforeLock?: boolean;
   /** The store finds a window by the clock of the node that asks. */
   nodeClockDecides?: boolean;
   /** Replaces `withAnchor`, the rule for the anchors of an organization after a new anchor was set. */
@@ -105,19 +100,12 @@ export class Store {
   }
 
   /** Carries out a batch and its barrier, which is written `flush_ms` later. */
-  run(
-    commands: readonly Command[],
-    flush_ms: number,
-    wall_ms: number,
-    look: Look | null,
-  ): { answers: LedgerAnswer[]; entry: Entry } {
+  run(commands: readonly Command[], flush_ms: number, wall_ms: number): { answers: LedgerAnswer[]; entry: Entry } {
     const { withoutBarrier, nodeClockDecides } = this.defects;
     const at_ms = this.now_ms + (nodeClockDecides ? wall_ms : 0);
     const durableAt_ms = this.time.now_ms + (withoutBarrier ? written_ms : flush_ms);
     const requests = commands.map(({ requestId }) => requestId);
-    return this.#enter(at_ms, durableAt_ms, requests, (model) =>
-      look ? answeredBy(model, this.#organizations, look, commands) : model.run(commands),
-    );
+    return this.#enter(at_ms, durableAt_ms, requests, (model) => model.run(commands));
   }
 
   recover(limit: number, range: ClockRange | undefined, flush_ms: number): { result: Recovered; entry: Entry } {
@@ -184,10 +172,6 @@ export class Store {
     return this.time.now_ms < this.downUntil_ms;
   }
 
-  look(): Look | null {
-    return this.defects.readsBeforeLock ? lookAt(this.model, this.#organizations) : null;
-  }
-
   /**
    * Undoes the transactions that were not on the disk, and those that came to the disk, or were said to have, in the
    * last `lost_ms`. Returns the transactions that were undone.
@@ -247,39 +231,4 @@ export class Store {
     this.#carriedOutAt_ms = null;
     return result;
   }
-}
-
-function lookAt(model: LedgerModel, organizations: ReadonlyMap<string, ModelOrganization>): Look {
-  const look: Look = new Map();
-  for (const id of organizations.keys())
-    for (const { kind, startsAt_ms, total } of model.windows(id))
-      look.set(`${id} ${kind} ${startsAt_ms}`, { ...total });
-  return look;
-}
-
-/**
- * The ledger's answers by totals that were read earlier. For the answers, the totals are set back; what was added to
- * them since is added again afterwards.
- */
-function answeredBy(
-  model: LedgerModel,
-  organizations: ReadonlyMap<string, ModelOrganization>,
-  look: Look,
-  commands: readonly Command[],
-): LedgerAnswer[] {
-  const behind: (() => void)[] = [];
-  for (const id of organizations.keys()) {
-    for (const { kind, startsAt_ms, total } of model.windows(id)) {
-      const seen = look.get(`${id} ${kind} ${startsAt_ms}`) ?? { used: 0, held: 0 };
-      const [used, held] = [total.used - seen.used, total.held - seen.held];
-      Object.assign(total, seen);
-      behind.push(() => {
-        total.used += used;
-        total.held += held;
-      });
-    }
-  }
-  const answers = model.run(commands);
-  for (const add of behind) add();
-  return answers;
 }

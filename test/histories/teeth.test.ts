@@ -1,5 +1,4 @@
-// Histories notice what is missing: each of the nine rules of the protocol, taken out in one way or several, ends in a
-// violation.
+// Histories notice what is missing: each of the nine rules of the protocol, taken out, ends in a violation.
 
 import { describe, expect, test } from "bun:test";
 import { some } from "../harness/depth.ts";
@@ -12,22 +11,10 @@ import { caught } from "./teeth.ts";
 
 const histories_max = 10_000;
 
-/** The seeds with which the search for a rare violation begins, so that it is short. Without them it would be long. */
-const begins: Record<string, number> = {
-  "a late checkpoint lowers the count": 164,
-  "a whole hold is charged for what nobody streamed": 121,
-  "a sweeper that was cut off does not wait": 338,
-  "a node's deadline has no margin": 605,
-  "each node has the whole rates while their store is away": 382,
-  "a person who moves to another team begins anew": 694,
-  "a late settlement that comes twice is booked twice": 1767,
-  "a late settlement charges past the limits": 351,
-};
-
 describe("a rule that is taken out is missed", () => {
   test("all nine are", () => {
     const taken = new Set(Object.values(mutations).map(({ rule }) => rule));
-    expect([...taken].sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect([...taken].filter((rule) => typeof rule === "number")).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
   test("and under all that may befall requests while they run", () => {
@@ -37,7 +24,7 @@ describe("a rule that is taken out is missed", () => {
 
   for (const [name, { rule, seenAs, under }] of some(10, Object.entries(allMutations))) {
     test(`rule ${rule}: ${name}`, () => {
-      const found = caught(name, histories_max, begins[name]);
+      const found = caught(name, histories_max);
       expect(found).not.toBeNull();
       expect(seenAs).toContain(found!.violation.rule);
       // Without the defect, the same history has no violation: the violation comes from the missing rule, and from no

@@ -10,15 +10,15 @@ export interface Caught {
   name: string;
   mutation: Mutation;
   violation: Violation;
-  /** The seed of the history with the violation; searched from the first seed on, that many histories were run. */
+  /** The seed of the history with the violation; that many histories were run. */
   histories: number;
 }
 
-/** The first history from the seed `first` on that notices a mutation; null if none of `histories_max` does. */
-export function caught(name: string, histories_max: number, first = 1): Caught | null {
+/** The first history that notices a mutation; null if none of `histories_max` does. */
+export function caught(name: string, histories_max: number): Caught | null {
   const mutation = allMutations[name]!;
   const under = mutation.under ?? [];
-  for (let histories = first; histories < first + histories_max; histories++) {
+  for (let histories = 1; histories <= histories_max; histories++) {
     if (under.length > 0 && !scenarioOf(histories).faults.some(({ kind }) => under.includes(kind))) continue;
     const { violation } = runHistory(histories, { defects: mutation.defects, only: mutation.under });
     if (violation) return { name, mutation, violation, histories };

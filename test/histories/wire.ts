@@ -4,7 +4,7 @@
 import type { Command, Ledger, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
-import type { Entry, Look } from "./store.ts";
+import type { Entry } from "./store.ts";
 import type { Fate, Trouble, World } from "./world.ts";
 
 /** The functions of the ledger that a node's admission uses. */
@@ -14,7 +14,7 @@ interface Done<Result> {
   result: Result;
   entry: Entry;
 }
-type Act<Result> = (fate: Fate, look: Look | null) => Done<Result>;
+type Act<Result> = (fate: Fate) => Done<Result>;
 
 /**
  * How long a node waits for an answer; then it gives up the call, and with it the connection
@@ -35,8 +35,8 @@ export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
           node,
           nameOf(batch[0]!),
           () => batch.map(inWords).join(", "),
-          (fate, look) => {
-            const { answers, entry } = world.store.run(batch, fate.flush_ms, node.plan.wall_ms, look);
+          (fate) => {
+            const { answers, entry } = world.store.run(batch, fate.flush_ms, node.plan.wall_ms);
             world.tell(() => `  the store answers ${fate.id}: ${answers.map(answerInWords).join(", ")}`);
             judge.carriedOut(batch, answers, entry, sent_ms);
             return { result: answers, entry };
@@ -115,9 +115,9 @@ function passage<Result>(
       if (node.cut && !fate.harmed) node.troubles.push(trouble);
       hear(fate.hangs || node.cut?.silent ? answer_ms_max : fate.answer_ms, () => why);
     };
-    const carryOut = (look: Look | null) => {
+    const carryOut = () => {
       if (store.down) return hear(1, () => "the store is away");
-      const done = act(fate, look);
+      const done = act(fate);
       const { crashes } = store;
       if (fate.unanswered || node.cut) return hearNothing("the answer was lost");
       const flush_ms = world.defects.store?.withoutBarrier ? 0 : fate.flush_ms;
@@ -126,16 +126,14 @@ function passage<Result>(
       );
     };
     const arrive = (): void => {
-      if (store.isStalled) return void world.in(store.stalledUntil_ms - time.now_ms, arrive);
-      const look = store.look();
-      if (look) world.in(fate.flush_ms, () => carryOut(look));
-      else carryOut(null);
+      if (store.isStalled) world.in(store.stalledUntil_ms - time.now_ms, arrive);
+      else carryOut();
     };
 
     if (fate.again_ms !== null) {
       world.in(fate.again_ms, () => {
         world.tell(() => `  ${fate.id} is carried out late`);
-        if (!store.down && !store.isStalled) act(fate, null);
+        if (!store.down && !store.isStalled) act(fate);
       });
     }
     if (fate.lost || node.cut) return hearNothing("lost");
