@@ -87,18 +87,7 @@ test("a repeat that could not read on is asked again, and is not the whole answe
 const repeats: [string, Client, Charge[], RegExp][] = [
   ["a second charge", client([cut, repeat]), [charge(first), charge(second)], /charged 2 times/],
   ["other bytes", client([cut, { ...repeat, body: whole.replace("one", "two") }]), [charge(first)], /differ/],
-  ["a repeat that is shorter", client([answer({}), { ...repeat, body: frames[0]! }]), [charge(first)], /is shorter/],
-  ["no record", client([cut, repeat]), [], /has no record/],
-  ["fewer tokens", client([answer({})]), [charge(first, { output_tokens: 2, charged: 205 })], /charged 2 of 3/],
-  [
-    "a run that ended with its client",
-    client([cut, repeat]),
-    [charge(first, { outcome: "cancelled" })],
-    /with its client/,
-  ],
   ["a log that was lost for nothing", client([cut, lost]), [charge(first)], /refused for good/],
-  ["no answer", client([cut], { isServed: false }), [charge(first)], /no whole answer/],
-  ["an end in silence", client([{ ...cut, end: "silent" }, repeat]), [charge(first)], /without its protocol's end/],
   [
     "a key that is never free",
     client([answer({ body: frames[0]!, end: "broken" })]),
@@ -146,30 +135,12 @@ test("a cancelled response whose text was lost may have said a little more than 
 const responses: [string, BackgroundClient, Charge[], RegExp][] = [
   ["no end", background([told("in_progress")]), [charge(first)], /no end/],
   ["an end that changes", background([done, told("failed")]), [charge(first)], /end changed/],
-  ["a status that is none", background([told("404"), done]), [charge(first)], /said 404/],
-  ["fewer tokens than asked", background([told("completed", 2)]), [charge(first)], /2 of 3 tokens/],
-  ["a charge for more", background([done]), [charge(first, { output_tokens: 9 })], /charged 9/],
   ["a second charge", background([done]), [charge(first), charge(second)], /charged 2 times/],
-  ["no record", background([done]), [], /no record/],
-  ["a charge for more than its text", background([told("failed", null, 2)]), [charge(first)], /says 2 tokens/],
-  [
-    "text that nobody pays",
-    background([told("failed", null, 2)]),
-    [charge(first, { output_tokens: 1 })],
-    /says 2 tokens/,
-  ],
   [
     "text of which too much is free",
     background([told("failed", null, 900)]),
     [charge(first, { recovered: true })],
     /900/,
-  ],
-  ["a cancelled text that is free", background([told("cancelled", null, 9)]), [charge(first)], /says 9 tokens/],
-  [
-    "a cancelled text that was lost, and a charge for much more",
-    background([told("cancelled", null, 79), told("cancelled")]),
-    [charge(first, { output_tokens: 180 })],
-    /says 79 tokens/,
   ],
   [
     "a cancelled text that is still there, and a charge for more",

@@ -3,7 +3,7 @@
  * that is longer than the model's context is refused, by the service or by the engine, before the answer or in its
  * middle. Agents compact only after exactly these messages, so the tests compare them word for word, and with the
  * patterns by which clients recognize them. And a client is sent one part of an answer at a time, even if the engine
- * interleaves its parts.
+ * interleaves its parts. What an engine of Responses encrypted comes back to it.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { words } from "../../harness/engine.ts";
@@ -152,5 +152,81 @@ describe.each(clientNames)("a %s client", (caller) => {
         expect(kindsTold[caller](frames) ?? kinds).toEqual(kinds);
       }
     });
+  });
+});
+
+describe("reasoning that an engine of Responses encrypted", () => {
+  const proof = "gAAAA+/=proof~ö€";
+  const thought = {
+    id: "rs_e",
+    type: "reasoning",
+    summary: [{ type: "summary_text", text: "Hm." }],
+    encrypted_content: proof,
+  };
+  const alone = { id: "rs_f", type: "reasoning", summary: [], encrypted_content: `${proof}2` };
+  const said = { id: "msg_e", type: "message", role: "assistant", content: [{ type: "output_text", text: "Hi." }] };
+  const response = { id: "r", object: "response", status: "completed", output: [thought, alone, said] };
+  const frame = (event: { type: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+  const play = {
+    whole: response,
+    stream: [
+      { type: "response.created", response: { id: "r", status: "in_progress", output: [] } },
+      ...response.output.flatMap((item, output_index) => [
+        {
+          type: "response.output_item.added",
+          output_index,
+          item: { ...item, content: [], summary: [], encrypted_content: "" },
+        },
+        { type: "response.output_item.done", output_index, item },
+      ]),
+      { type: "response.completed", response },
+    ]
+      .map(frame)
+      .join(""),
+  };
+  const posted = (name: ClientName, body: object, stream: boolean) =>
+    service.post(wires[name].path, { model: "acme/responses-1", ...body, stream });
+  const seenByEngine = () =>
+    (engine.asked.at(-1)!.body.input as { type: string; encrypted_content?: string; summary?: unknown }[]).filter(
+      (item) => item.type === "reasoning",
+    );
+  const expected = [
+    { type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }], encrypted_content: proof },
+    { type: "reasoning", summary: [], encrypted_content: `${proof}2` },
+  ];
+
+  test.each([true, false])("comes back to it byte for byte from a Responses client (streamed: %p)", async (stream) => {
+    engine.plays(play);
+    const body = { input: [{ role: "user", content: "a" }], reasoning: { effort: "low" }, store: false };
+    const text = await (await posted("responses", body, stream)).text();
+    const last = stream
+      ? JSON.parse(messagesOf(text).findLast(({ data }) => data.startsWith("{"))!.data).response
+      : JSON.parse(text);
+    const output = last.output as object[];
+    await (
+      await posted("responses", { ...body, input: [...body.input, ...output, { role: "user", content: "b" }] }, stream)
+    ).text();
+    expect(seenByEngine()).toEqual(expected);
+  });
+
+  test("comes back to it from what is stored of a response", async () => {
+    engine.plays(play);
+    const first = (await (await posted("responses", { input: "a" }, false)).json()) as { id: string };
+    await (await posted("responses", { input: "b", previous_response_id: first.id }, false)).text();
+    expect(seenByEngine()).toEqual(expected);
+  });
+
+  test("comes back to it byte for byte from a Messages client, as signature and as redacted thinking", async () => {
+    engine.plays(play);
+    const body = { max_tokens: 64, messages: [{ role: "user", content: "a" }] as object[] };
+    const reply = (await (await posted("messages", body, false)).json()) as { content: object[] };
+    expect(reply.content).toMatchObject([
+      { type: "thinking", thinking: "Hm.", signature: proof },
+      { type: "redacted_thinking", data: `${proof}2` },
+      { type: "text", text: "Hi." },
+    ]);
+    const messages = [...body.messages, { role: "assistant", content: reply.content }, { role: "user", content: "b" }];
+    await (await posted("messages", { ...body, messages }, false)).text();
+    expect(seenByEngine()).toEqual(expected);
   });
 });
