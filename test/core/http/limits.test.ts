@@ -7,7 +7,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { inWords, type Money } from "../../../src/core/inference/money.ts";
 import { eventsOf, model, says, startService, words } from "../../harness/engine.ts";
-import { dollars, nanosOf, typed } from "../../harness/money.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { newKey, newMember, newOrganization } from "../../harness/organizations.ts";
 import { until } from "../../harness/until.ts";
 
@@ -19,8 +19,6 @@ const plans = {
   wide: "{ session: 100000000 }",
   minute: "{ tokens_per_minute: 1000 }",
   session: "{ session: 100000 }",
-  week: "{ week: 100000 }",
-  month: "{ month: 100000 }",
 };
 
 const service = await startService({ plans });
@@ -35,6 +33,8 @@ const chat = (key: string, body: object, signal?: AbortSignal) =>
     { model, max_tokens: 10, messages: says("", "hello"), ...body },
     { key, ...(signal && { signal }) },
   );
+const counted = async (key: string) =>
+  (await service.post("/v1/messages/count_tokens", { model, messages: says("", "hello") }, { key })).status;
 // biome-ignore lint/suspicious/noExplicitAny: answers are held against the contract by the harness
 const errorIn = async (response: Response): Promise<any> => ((await response.json()) as any).error;
 const limitHeadersOf = (response: Response, what: string) =>
@@ -43,6 +43,7 @@ const limitHeadersOf = (response: Response, what: string) =>
 describe("requests a minute", () => {
   test("so many run, the next is told when to come back, and no engine is asked", async () => {
     const key = await keyOn("three");
+    expect(await counted(key)).toBe(200);
     for (const remaining of ["2", "1", "0"]) {
       const response = await chat(key, {});
       expect(response.status).toBe(200);
@@ -64,8 +65,9 @@ describe("requests a minute", () => {
       expect(limitHeadersOf(response, "requests")).toEqual(["3", "0", expect.stringMatching(/^(5\d(\.\d+)?s|1m0s)$/)]);
     }
     expect(service.engine.counts.requests).toBe(asked);
-    // Listing models is not inference, so it is not limited.
+    // Listing models and counting tokens are not inference, so they are not limited.
     expect((await service.fetch("/v1/models", { key })).status).toBe(200);
+    expect(await counted(key)).toBe(200);
   });
 
   test("a stream carries the headers as well, and Messages its own family", async () => {
@@ -86,6 +88,7 @@ describe("requests a minute", () => {
       const resetsIn_ms = Date.parse(response.headers.get("anthropic-ratelimit-requests-reset") ?? "") - Date.now();
       expect(resetsIn_ms > 30_000 && resetsIn_ms <= 60_000).toBe(true);
       expect(limitHeadersOf(response, "requests")).toEqual([null, null, null]);
+      expect(response.headers.get("anthropic-ratelimit-unified-status")).toBeNull();
     }
   });
 
@@ -188,18 +191,8 @@ async function saidBy(response: Response): Promise<Said> {
 }
 
 const limits: [string, string, string, () => Promise<string>][] = [
-  ["organization", "tokens_per_minute", "limit of 1,000 tokens a minute", async () => keyOn("minute")],
   ["organization", "session", "$0.0001 for this session of five hours", async () => keyOn("session")],
-  ["organization", "week", "$0.0001 for this week", async () => keyOn("week")],
-  ["organization", "month", "$0.0001 for this month", async () => keyOn("month")],
   ["team", "tokens_per_minute", "limit of 1,000 tokens a minute", () => keyOfTeam("tokens_per_minute=1000")],
-  ["team", "week", "$0.0001 for this week", () => keyOfTeam("week=0.0001")],
-  [
-    "key",
-    "tokens_per_minute",
-    "limit of 1,000 tokens a minute",
-    async () => keyOn("wide", "--limit", "tokens_per_minute=1000"),
-  ],
   ["key", "month", "$0.0001 for this month", async () => keyOn("wide", "--limit", "month=0.0001")],
 ];
 
@@ -251,56 +244,4 @@ test("a refusal names what has letters that a header cannot have", async () => {
   expect(response.status).toBe(429);
   expect((await saidBy(response)).message).toContain("the key Žižkov 研究's");
   expect(response.headers.get("x-codex-promo-message")).toContain("the key Zizkov ??'s");
-});
-
-test("of several whole limits the smallest is named, whosever it is", async () => {
-  const org = await newOrganization(service, "session");
-  const { key } = await newKey(service, org, "--limit", "month=0.00005");
-  expect((await saidBy(await ask("chat", key))).fields).toMatchObject({ limited_by: "key", limit: "month" });
-  const { key: wider } = await newKey(service, org, "--limit", "month=0.00015");
-  expect((await saidBy(await ask("chat", wider))).fields).toMatchObject({
-    limited_by: "organization",
-    limit: "session",
-  });
-});
-
-describe("extra usage", () => {
-  const withExtra = async (cap: number) => {
-    const org = await newOrganization(service, "session");
-    await service.json("org", "extra-usage", org, "on", "--cap", typed(cap));
-    return { org, key: (await newKey(service, org)).key };
-  };
-
-  test("that could take the request admits it", async () => {
-    const { key } = await withExtra(100_000_000);
-    const response = await ask("chat", key);
-    expect([response.status, response.headers.get("x-service-usage-source")]).toEqual([200, "extra"]);
-  });
-
-  test("that is too small for it as well is named beside the plan's limit", async () => {
-    const { key } = await withExtra(120_000);
-    const { message, fields } = await saidBy(await ask("chat", key));
-    expect(fields).toMatchObject({ limit: "session", extra_usage: { enabled: true, available: dollars(120_000) } });
-    expect(message).toContain(
-      "whole $0.0001 for this session of five hours and its $0.00012 of extra usage for this month.",
-    );
-    expect(message).toEndWith("a higher plan or a higher extra usage limit.");
-  });
-
-  test("relieves no key: its whole limit is final all the same", async () => {
-    const { org } = await withExtra(100_000_000);
-    const { key } = await newKey(service, org, "--limit", "week=0.0001");
-    expect((await saidBy(await ask("chat", key))).fields).toMatchObject({ limited_by: "key", limit: "week" });
-  });
-
-  test("that is used up has a reset, which is told", async () => {
-    const { org, key } = await withExtra(1_000_000);
-    await (await ask("chat", key)).text();
-    await service.json("usage", "adjust", org, "--window", "extra", "--amount", "0.0009", "--reason", "test");
-    const response = await ask("chat", key);
-    const { fields } = await saidBy(response);
-    expect(fields).toMatchObject({ code: "usage_limit_reached", window: "month" });
-    expect(fields.resets_in_seconds).toBeGreaterThan(60);
-    expect(response.headers.get("retry-after")).toBeNull();
-  });
 });
