@@ -1,10 +1,10 @@
 /**
- * Three nodes on one Postgres and one Redis: one that serves another configuration is named, and an engine that is
- * drained under load is seen as drained everywhere within a second, and nothing fails.
+ * Three nodes on one Postgres and one Redis: an engine that is drained under load is seen as drained everywhere within a
+ * second, and nothing fails.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Static } from "typebox";
-import type { Fleet, Node } from "../../src/admin/management/fleet-shape.ts";
+import type { Fleet } from "../../src/admin/management/fleet-shape.ts";
 import { SseDecoder } from "../../src/core/sse/decode.ts";
 import { busyness } from "../harness/busyness.ts";
 import { freePort } from "../harness/daemon.ts";
@@ -30,14 +30,14 @@ beforeAll(async () => {
   engines = await Promise.all([startSimulator({ directives: "echo" }), startSimulator({ directives: "echo" })]);
   nodes = [];
   const urls = engines.map(({ port }, at) => [`engine-${at}`, { url: `http://127.0.0.1:${port}/v1` }]);
-  for (const [at, more] of [{}, {}, { metrics: { organizations_max: 3 } }].entries()) {
+  for (const at of [0, 1, 2]) {
     const port = await freePort();
     const node = await startSluice({
       store: "pglite",
       config: configOf(
         Object.fromEntries(urls),
         { writer: ["engine-0", "engine-1"] },
-        { prices: { input: 0.001, output: 0.1 }, ...more },
+        { prices: { input: 0.001, output: 0.1 } },
       ),
       // The first node makes the organization and its key.
       ...(at > 0 ? { dataDir: "unused" } : {}),
@@ -79,26 +79,6 @@ async function followed(node: (typeof nodes)[number]) {
     },
   };
 }
-
-test("the node that serves another configuration is named wherever somebody asks", async () => {
-  const listed = async () => nodes[1]!.json<Static<typeof Node>[]>("node", "list");
-  await until(async () => (await listed()).length === 3);
-  const all = await listed();
-  const third = `:${new URL(nodes[2]!.url).port}`;
-  expect(
-    all.map(({ name, state, configuration_differs }) => [name.endsWith(third), state, configuration_differs]),
-  ).toEqual([
-    [false, "ready", false],
-    [false, "ready", false],
-    [true, "ready", true],
-  ]);
-  expect((await nodes[0]!.cli("node", "list")).stdout).toMatch(
-    new RegExp(`Configurations differ: \\S+${third} serves`),
-  );
-  const sum = (await (await manage(nodes[2]!, "/fleet")).json()) as Sum;
-  expect(sum.configurations.map(({ nodes }) => nodes)).toEqual([2, 1]);
-  expect(sum.warnings).toEqual([expect.stringContaining(third)]);
-});
 
 test("an engine that is drained under load is drained everywhere within a second, and nothing fails", async () => {
   const watched = await Promise.all(nodes.map(followed));

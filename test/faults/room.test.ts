@@ -1,15 +1,10 @@
 /**
  * Sends a hundred requests at once to three nodes, and in `npm run test:deep` a thousand, where a limit has room for
  * exactly five: five are admitted. The limit is that of the organization, with Redis up, away and flushed in the
- * middle. Or it is that of a key or a team, or the limit of any of these subjects for one model; the organization has
- * room for fifty, and what the five do not use of that stays free. Once the limits are in nanos, and once in requests a
- * minute.
+ * middle. Or it is that of a key or a team in requests a minute; the organization has room for fifty, and what the five
+ * do not use of that stays free.
  */
 import { expect, test } from "bun:test";
-import { bare } from "../../src/core/store/ids.ts";
-import { countInPerson } from "../../src/stores/postgres/members.ts";
-import { serverDatabase } from "../../src/stores/postgres/server.ts";
-import { limitModels } from "../core/store/model-limits.ts";
 import { times } from "../harness/depth.ts";
 import { typed } from "../harness/money.ts";
 import { rigForFile } from "./file-rig.ts";
@@ -125,46 +120,6 @@ async function limitedKeys(whose: "key" | "team", org: string, limit: string): P
   const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(org, "--team", "research")));
   return [keys.map(({ key }) => key), free];
 }
-
-test.each([
-  ["key", "session"],
-  ["team", "week"],
-] as const)(
-  "against a %s's room for five, five of all its requests are admitted, and its neighbours' all",
-  async (whose, window) => {
-    const keys = await limitedKeys(whose, await organization(), `${window}=${typed(roomFor(5))}`);
-    expect(await asked(...keys)).toEqual({
-      own: { 200: 5, [`429 ${whose}`]: requests - 5 },
-      neighbours: { 200: 20 },
-    });
-    expect(await rig.command("usage", "check", "--full")).toEqual([]);
-  },
-  120_000,
-);
-
-const whose = ["key", "person", "team", "organization"] as const;
-test.each(whose)(
-  "against room for five of the %s for the model, five are admitted",
-  async (one) => {
-    const org = await organization();
-    const team = await rig.command<{ id: string }>("team", "create", "--org", org, "--name", "research");
-    const { id, key } = await newKey(org, "--team", "research");
-    const db = await serverDatabase(rig.databaseUrl);
-    try {
-      const [row] = await db.query<{ id: string }>("select id from organization where slug = $1", [org]);
-      const person = Bun.randomUUIDv7();
-      await countInPerson(db, { id: bare(id, "key_"), owner: row!.id, person });
-      const [member] = await db.query<{ id: string }>("select usage_member($1, $2) as id", [row!.id, person]);
-      const ids = { key: bare(id, "key_"), person: member!.id, team: bare(team.id, "team_"), organization: row!.id };
-      await limitModels(db, row!.id, ids[one], `${model.split("/")[0]}/*`, { week: roomFor(5) });
-    } finally {
-      await db.close();
-    }
-    expect(await counted(requests, (index) => ask(key, index))).toEqual({ 200: 5, [`429 ${one}`]: requests - 5 });
-    expect(await rig.command("usage", "check", "--full")).toEqual([]);
-  },
-  120_000,
-);
 
 /**
  * Tries a key with five requests a minute, and a team with five a minute whose four keys have four a minute each, in

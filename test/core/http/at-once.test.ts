@@ -3,7 +3,7 @@
  * suspended or loses its plan; on three nodes over Postgres, and embedded. Each request leaves one record, and no hold.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
@@ -72,11 +72,8 @@ async function startFleet(store: "pglite" | "postgres", engine: Simulator) {
   if (database) nodes.push(...(await Promise.all([start(1), start(2)])));
   return {
     nodes,
-    /** The URL of the nodes' common database; null if it is embedded. */
-    database: database?.url ?? null,
     /** Rewrites a node's own configuration file, with this session limit on the plan gold. */
     rewrite,
-    file,
     /** Makes a new organization on this plan with two keys; these options of the CLI apply to both keys. */
     async member(plan: string, ...options: string[]) {
       const { organization, id: keyId, key } = await newMember(nodes[0]!, plan, ...options);
@@ -180,46 +177,6 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     for (const { code } of errors!) expect(code).toBe("usage_limit_reached");
   });
 
-  test("a plan made at run time is not removed while it is used, and a file that names it is refused", async () => {
-    const [first] = fleet.nodes;
-    await first!.json("plan", "create", "made");
-    await fleet.member("made");
-    await first!.json("plan", "update", "made", "--limit", `session=${typed(limit)}`);
-    await expect(first!.json("plan", "remove", "made")).rejects.toThrow("is used by 1 organization");
-    // A file that names this plan too is refused, and everything that was in force stays.
-    const file = fleet.file(0);
-    writeFileSync(file, `${configTo(engine.url, "{}")}`.replace("  limitless: {}", "  limitless: {}\n  made: {}"));
-    first!.signal("SIGHUP");
-    await until(() => first!.stderr().includes("was made at run time"), 10_000, "the refusal");
-    expect((await first!.json<object[]>("plan", "history", "made")).length).toBe(2);
-    const shown = await first!.json<{ source: string }>("plan", "show", "made");
-    expect(shown).toMatchObject({ source: "management", session: dollars(limit), version: 2 });
-    fleet.rewrite(0, `{ session: ${reloaded} }`);
-  });
-
-  test("a node that starts with a file that was changed before does not bring its plans back", async () => {
-    const [first] = fleet.nodes;
-    fleet.rewrite(0, "{ session: 50000 }");
-    first!.signal("SIGHUP");
-    await until(() => first!.stderr().split("configuration_reloaded").length > 2, 10_000, "the reload");
-    if (fleet.database === null) return;
-    const { key } = await fleet.member("gold");
-    const folder = mkdtempSync(join(tmpdir(), "sluice-older-"));
-    const file = join(folder, "sluice.yaml");
-    writeFileSync(file, configTo(engine.url, "{ session: 1 }"));
-    utimesSync(file, Date.now() / 1000 - 3_600, Date.now() / 1000 - 3_600);
-    const env = { SLUICE_CONFIG: file, DATABASE_URL: fleet.database };
-    const older = await startSluice({ store: "pglite", dataDir: folder, env });
-    await until(() => older.stderr().includes("plans_older"), 10_000, "the word that its plans are not in force");
-    const running = run(older, key, chat, true);
-    await running.begun;
-    fleet.rewrite(1, "{ session: 10 }");
-    fleet.nodes[1]!.signal("SIGHUP");
-    expect((await running.ended).text).toContain('"finish_reason":"length"');
-    await older.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
-
   const { json } = { json: (...words: string[]) => fleet.nodes[0]!.json<{ id: string }>(...words) };
   const own = (nanos: number) => `session=${typed(nanos)}`;
   const planSession = (nanos: number) => ["--limit", own(nanos)];
@@ -281,40 +238,6 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
       const limited_by = ownLimits.includes(whose) ? whose : "organization";
       for (const error of errors) expect([whose, error]).toMatchObject([whose, { limited_by }]);
     }
-  });
-
-  test("a limit of anyone that is raised in time lets what runs go on", async () => {
-    const owners = await begun(false);
-    await Promise.all(owners.map(({ set }) => set(5_000)));
-    // Each answer costs more than is left of the limit, but less than a request reserves at its beginning if enough is
-    // left.
-    const body = together(owners.length * 2, 700);
-    const node = fleet.nodes.at(-1)!;
-    const running = owners.map((owner) => ({ ...owner, ...run(node, owner.member.key, chat, true, body) }));
-    await Promise.all(running.map(({ begun }) => begun));
-    await Promise.all(owners.map(({ set }) => set(1e9)));
-    for (const { whose, member, ended } of running) {
-      const { id, text } = await ended;
-      expect([whose, text]).toEqual([whose, expect.stringContaining('"finish_reason":"stop"')]);
-      const { cost } = await receiptOf(node, member.otherKey, id);
-      expect([whose, nanosOf(cost.charged) > 7_000]).toEqual([whose, true]);
-    }
-  });
-
-  test("a key that moves leaves what runs in its team, whose limit still ends it", async () => {
-    const member = await fleet.member("limitless");
-    const [before, after] = [await team(member, "before"), await team(member, "after")];
-    await json("key", "update", member.keyId, "--team", before.id);
-    const node = fleet.nodes.at(-1)!;
-    const left = run(node, member.key, chat, true);
-    await left.begun;
-    await json("key", "update", member.keyId, "--team", after.id);
-    const stays = run(node, member.key, chat, true, { messages: saying("tokens=1500 tps=500") });
-    await stays.begun;
-    await json("limit", "set", "team", before.id, own(10));
-    expect((await left.ended).text).toContain('"finish_reason":"length"');
-    expect((await stays.ended).text).toContain('"finish_reason":"stop"');
-    await holdsGone();
   });
 
   /** The error at the end of a stream, in the form of its protocol. */

@@ -2,13 +2,11 @@
 // Both have verified a token and remember it. When an administrator then changes something about its person or organization,
 // the change counts on both nodes within a second, as it does for a key, although Redis is away.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { Money } from "../../../src/core/inference/money.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { errorOf, model, plainModel, type Service, startService } from "../../harness/engine.ts";
 import { startIssuer, type TestIssuer } from "../../harness/issuer.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
-import { dollars, nanosOf } from "../../harness/money.ts";
 import { secretKey } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
 
@@ -118,22 +116,6 @@ test.each(Object.entries(facts))("%s", async (_, [change, answer, restore]) => {
   expect(await seen("200")).toBeLessThan(1_000 * busyness());
 });
 
-test("a token calls on all three protocols, and its use stands under the person's key", async () => {
-  const key = await newToken("research", "bea");
-  const chat = await nodes[0]!.post("/v1/chat/completions", { model, messages: [message] }, { key });
-  expect(chat.status).toBe(200);
-  const messages = await nodes[0]!.post("/v1/messages", { model, max_tokens: 10, messages: [message] }, { key });
-  expect(messages.status).toBe(200);
-  expect((await nodes[0]!.post("/v1/responses", { model, input: "Hello." }, { key })).status).toBe(200);
-  const id = chat.headers.get("x-request-id")!;
-  const receipt = () => nodes[0]!.fetch(`/v1/service/requests/${id}`, { key });
-  await until(async () => (await receipt()).status === 200, 10_000, "the receipt");
-  const people = await cli<{ subject: string; memberships: object[] }[]>("person", "list");
-  expect(people.find(({ subject }) => subject === "bea")).toMatchObject({
-    memberships: [{ organization: "acme", source: "rule" }],
-  });
-});
-
 test("a token may do what its rule says, never administers, and is no key in x-api-key", async () => {
   const key = await newToken("viewers", "rob");
   expect((await nodes[0]!.fetch("/v1/models", { key })).status).toBe(200);
@@ -141,46 +123,4 @@ test("a token may do what its rule says, never administers, and is no key in x-a
   expect(((await refused.json()) as { error: { code: string } }).error.code).toBe("missing_scope");
   expect((await nodes[0]!.fetch("/v1/models", { key: null, headers: { "x-api-key": key } })).status).toBe(401);
   expect((await nodes[0]!.fetch("/v1/models", { key: await newToken("others", "eve") })).status).toBe(401);
-});
-
-test("a person's limit counts the token and the keys together, names her in refusals, and every reader shows it", async () => {
-  const key = await newToken("research", "dee");
-  const chat = (own: string) =>
-    nodes[0]!.post("/v1/chat/completions", { model, messages: [message], max_tokens: 100 }, { key: own });
-  expect((await chat(key)).status).toBe(200);
-  interface Shown {
-    id: string;
-    subject: string;
-  }
-  interface Limited {
-    standing: { session: { limit: Money; used: Money } };
-  }
-  const { id } = (await cli<Shown[]>("person", "list")).find(({ subject }) => subject === "dee")!;
-  const made = await cli<{ id: string; key: string; person_id: string }>(
-    ...["key", "create", "--org", "acme", "--name", "dee", "--person", id],
-  );
-  expect(made.person_id).toBe(id);
-  expect((await chat(made.key)).status).toBe(200);
-  // Usage from before the limit was set counts.
-  await cli("limit", "set", "person", id, "--org", "acme", "session=0.000001,requests_per_minute=1000");
-  const shown = await cli<Limited>("limit", "show", "person", id, "--org", "acme");
-  expect(shown).toMatchObject({ standing: { session: { limit: dollars(1000) } } });
-  expect(nanosOf(shown.standing.session.used)).toBeGreaterThan(0);
-  for (const own of [key, made.key]) {
-    await until(async () => (await chat(own)).status === 429, 5_000, "the refusal");
-    const { error } = (await (await chat(own)).json()) as { error: object };
-    expect(error).toMatchObject({ code: "usage_limit_reached", limited_by: "person", limit: "session" });
-    const usage = (await (await nodes[0]!.fetch("/v1/service/usage", { key: own })).json()) as object;
-    expect(usage).toMatchObject({
-      person: { session: { usage_percent: expect.any(Number) }, requests_per_minute: {} },
-    });
-  }
-  expect(await cli<Shown[]>("person", "list", "--over", "1")).toMatchObject([{ id }]);
-  const requests = await cli<{ key_id: string }[]>("request", "list", "--person", id);
-  expect(requests.some(({ key_id }) => key_id === made.id)).toBe(true);
-  // If the person has no limits of their own, those of the organization for its members apply.
-  await cli("limit", "set", "person", id, "--org", "acme", "session=inherit,requests_per_minute=inherit");
-  await until(async () => (await chat(made.key)).status === 200, 5_000, "her room");
-  await cli("limit", "set", "org", "acme", "--members", "session=0.000002");
-  await until(async () => (await chat(made.key)).status === 429, 5_000, "the refusal by the organization's default");
 });
