@@ -1,23 +1,17 @@
 /**
- * The CLI in all places: a command says and prints the same over the management interface, over the socket, and on the
- * database itself; and if something between the command and the database is wrong, the command says so clearly.
+ * The CLI in all places: a command says and prints the same over the management interface and on the database itself; and if something between the command and the database is wrong, the command says so clearly.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { remoteManagement } from "../../../src/admin/cli/remote.ts";
 import { remoteAnswers } from "../../../src/admin/cli/remote-events.ts";
-import { adminSocket, socketManagement } from "../../../src/admin/cli/socket.ts";
-import { type Management, type VerbAnswer, verbNamed } from "../../../src/admin/management/verbs.ts";
+import { verbNamed } from "../../../src/admin/management/verbs.ts";
 import { authenticator } from "../../../src/core/auth/authenticate.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
-import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { revocations } from "../../../src/stores/postgres/revocations.ts";
 import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";
 import { authority, written } from "../../harness/certificates.ts";
-import { newMember } from "../../harness/members.ts";
-import { dollars, typed } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
 import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
 import { type Shell, shell, shellOn } from "./shell.ts";
@@ -28,7 +22,6 @@ let owned: Owned;
 let port: OperatorPort;
 let far: Shell;
 let near: Shell;
-let ways: [name: string, manage: Management][];
 const folder = mkdtempSync(join(tmpdir(), "sluice-remote-"));
 const ends: (() => Promise<void>)[] = [];
 
@@ -40,8 +33,6 @@ beforeAll(async () => {
   owned = await openDatabase();
   port = await operatorPort(owned);
   const { db } = owned;
-  const socket = await adminSocket({ dataDir: folder, actAs: () => port.act });
-  ends.push(socket.stop);
   const { configuration } = shell().services;
   const reports = { provider: "Example AI" };
   // The same settings of reports as the node's.
@@ -54,10 +45,6 @@ beforeAll(async () => {
       throw new Error("nor the data folder");
     },
   });
-  ways = [
-    ["socket", (await socketManagement({ dataDir: folder, actor: "cli:ann" }))!],
-    ["http", remoteManagement({ url: port.url, token: port.tokens.admin })],
-  ];
 });
 afterAll(async () => {
   for (const end of ends) await end();
@@ -91,98 +78,6 @@ describe("the routes", () => {
   test.each(["upstream check gpu-1", "person try ann"])("'%s' takes no other server", async (words) => {
     const { code, err } = await shell().typed(`--server http://127.0.0.1:1 ${words}`);
     expect([code, err]).toEqual([2, expect.stringContaining("works on the node itself, without --server")]);
-  });
-});
-
-describe("every verb", () => {
-  test("that reads answers the same over each way", async () => {
-    const { manage } = port;
-    const key = await manage.createKey({ organization: "acme", name: "ü", models: ["acme/writer-1"] });
-    await manage.setAnchor({ organization: "acme", anchor: "2026-12-01" });
-    await manage.adjustUsage({ organization: "acme", window: "month", amount: typed(7), reason: "test" });
-    const team = await manage.createTeam({ organization: "acme", name: "ü 1", limits: { week: "7" } });
-    const other = await manage.createTeam({ organization: "globex", name: "ü 1" });
-    await manage.updateTeamLimits({ team: other.id, keys: { session: "3" }, models: { "acme/*": { week: "2" } } });
-    await manage.updateKey({ id: key.id, team: team.id });
-    await manage.updateKeyLimits({ id: key.id, own: { concurrentRequests: 2 } });
-    await manage.updateOrganizationLimits({ organization: "acme", keys: { session: "4" } });
-    const person = await newMember(owned.db, "ann", { organization: key.organizationId });
-    const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
-    await refusedRequests(owned.db).keep([
-      {
-        ...{ requestId, organizationId: key.organizationId, keyId: key.id, operation: "messages", age_ms: 0 },
-        ...{ model: null, stream: null, errorCode: "usage_limit_reached", message: "" },
-      },
-    ]);
-    const inputs = {
-      pageOrganizations: { limit: 1 },
-      findOrganization: { organization: "acme" },
-      pageKeys: { organization: "acme", state: "active" },
-      findKey: { id: key.id },
-      listPlans: {},
-      findPlan: { name: "pro" },
-      findRequest: { id: requestId },
-      checkUsage: { full: true },
-      pageAudit: { order: "oldest", limit: 2, cursor: "1" },
-      auditHead: {},
-      pageOperators: {},
-      pageTeams: { organization: "globex", limit: 1 },
-      findTeam: { organization: "acme", team: "ü 1" },
-      findOrganizationLimits: { organization: "acme", of: "keys", limit: 1 },
-      findTeamLimits: { team: other.id },
-      findKeyLimits: { id: key.id },
-      findPersonLimits: { organization: "acme", person },
-    } satisfies Partial<Record<keyof Management, object>>;
-    for (const [verb, input] of Object.entries(inputs)) {
-      for (const [name, way] of ways) {
-        const here = await (manage[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
-        const there = await (way[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
-        // The use of an operator is noted at each request, so the answers differ.
-        if (verb === "pageOperators") expect((there as { data: object[] }).data).toHaveLength(3);
-        else expect([name, verb, still(there)]).toEqual([name, verb, still(here)]);
-      }
-    }
-  });
-
-  test("a report reads the same over each way, whatever it is by", async () => {
-    for (const by of [undefined, "organization,team,key,model,day", "month,operation,outcome", "hour"]) {
-      const here = await port.manage.reportUsage({ by });
-      for (const [name, way] of ways) expect([name, await reportOf(way, by)]).toEqual([name, shownOf(here)]);
-      expect(here.rows.length).toBeGreaterThan(0);
-    }
-  });
-  // The report without the instant at which it was made, which always differs.
-  const shownOf = ({ asOf: _, ...report }: VerbAnswer<"reportUsage">) => report;
-  const reportOf = async (way: Management, by: string | undefined) => shownOf(await way.reportUsage({ by }));
-
-  test("that changes something does the same over each way, and tells it", async () => {
-    for (const [name, way] of ways) {
-      const organization = `by-${name}`;
-      const made = await way.createOrganization({ slug: organization, name: "By", plan: "starter" });
-      expect(await port.manage.findOrganization({ organization })).toMatchObject(made);
-      const first = { organization, version: made.version };
-      expect(await way.setPlan({ ...first, plan: "pro" })).toMatchObject({ plan: "pro" });
-      await expect(way.setPlan({ ...first, plan: null })).rejects.toThrow("version 2 now");
-      const { nextAnchor } = await way.setAnchor({ organization, anchor: "2027-01-01" });
-      expect(nextAnchor).toMatchObject({ anchorAt: new Date("2027-01-01") });
-      const adjusted = await way.adjustUsage({ organization, window: "week", amount: typed(9), reason: "test" });
-      expect(adjusted).toMatchObject({ organization, entries: [{ window: "week", amount: dollars(9) }] });
-      const { key: secret, id } = await way.createKey({ organization, name: "k", limits: { session: "2" } });
-      expect(secret).toStartWith("slk_");
-      expect((await way.rotateKey({ id, grace: "1h" })).secrets).toHaveLength(2);
-      const changed = { owner: "ann", labels: { a: "b" }, allowFrom: ["10.0.0.0/8"], expiresAt: null };
-      expect(await way.updateKey({ id, ...changed })).toMatchObject(changed);
-      expect((await way.revokeKey({ id })).revokedAt).toBeInstanceOf(Date);
-    }
-  });
-
-  test("that refuses says the same words over each way", async () => {
-    for (const [, way] of ways) {
-      await expect(way.createOrganization({ slug: "acme" })).rejects.toThrow("already exists");
-      await expect(way.findKey({ id: "key_0" })).rejects.toThrow("There is no key 'key_0'");
-      await expect(way.createKey({ organization: "acme", name: "" })).rejects.toThrow();
-      await expect(way.setPlan({ organization: "acme", plan: "gold" })).rejects.toThrow("There is no plan 'gold'");
-    }
   });
 });
 

@@ -100,7 +100,6 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
     let it: Shell;
     let slug: string;
     let key: string;
-    let team: string;
     let organizationId: string;
     beforeAll(async () => {
       owned = await open();
@@ -118,12 +117,9 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         id: string;
       });
       await it.typed("org create idle");
-      ({ id: team } = (await it.json("team create --org acme --name research --json")) as { id: string });
       const book = ledger(db, { recovery: "checkpoint" });
       for (const model of ["acme/writer-1", "acme/painter-1"]) {
         const admit = admitOf(organizationId, { keyId: key, model });
-        // The second model is used after the key has joined the team.
-        if (model === "acme/painter-1") await it.typed(["key", "update", key, "--team", "research"]);
         await book.run([admit]);
         const usage = { ...settleOf(admit, 0).usage, inputTokens: 12, outputTokens: 7 };
         await book.run([settleOf(admit, model === "acme/writer-1" ? 700 : 300, { usage })]);
@@ -165,25 +161,6 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       expect(shown.month.used).toEqual(dollars(900));
     });
 
-    test("by team, a request is its key's team's of that moment; a team that is gone keeps its name", async () => {
-      const rows = [
-        { team_id: null, team: null, requests: 1, cost: { total: dollars(600) } },
-        { team_id: team, team: "research", requests: 1, cost: { total: dollars(300) } },
-      ];
-      expect(await it.json(`usage report --org ${slug} --by team --json`)).toMatchObject({ by: ["team"], rows });
-      const { out } = await it.typed(`usage report --org ${slug} --by team,key --csv`);
-      expect(out).toStartWith("team_id,team,key_id,key,requests,");
-      expect(out.split("\r\n")[0]).toEndWith(",cost_output,currency,labels");
-      expect(out).toMatch(new RegExp(`\r\n${team},research,${key},builder,1,.*,"{""stage"":""test""}"\r\n`));
-      Object.assign(it.services.terminal, { width: 120 });
-      expect((await it.typed(`usage report --org ${slug} --by team`)).out).toMatch(/^research +team_/m);
-      // The row of keys without a person has the mark `-` in place of a name.
-      expect((await it.typed(`usage report --org ${slug} --by person`)).out).toMatch(/^- /m);
-      Object.assign(it.services.terminal, { width: null });
-      await it.typed(["team", "remove", team]);
-      expect(await it.json(`usage report --org ${slug} --by team --json`)).toMatchObject({ rows });
-    });
-
     test("people get bars, the sum, and what is open, on every width of screen", async () => {
       for (const width of [40, 80, 200]) {
         Object.assign(it.services.terminal, { width });
@@ -212,29 +189,6 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       expect(lines[1]).toMatch(
         /^20\d\d-\d\d-\d\d,adjustment,0,0,0,0,0,0,-0\.000000100,0\.0{9},0\.0{9},0\.0{9},0\.0{9},0\.0{9},0\.0{9},USD$/,
       );
-    });
-
-    test("FOCUS has every mandatory column, and costs that add up", async () => {
-      const { out } = await it.typed("usage report --focus --by month");
-      const [names, ...lines] = out
-        .trimEnd()
-        .split("\r\n")
-        .map((line) => line.split(","));
-      expect(names).toEqual(expect.arrayContaining([...mandatory]));
-      const rows = lines.map((cells) => Object.fromEntries(names!.map((one, at) => [one, cells[at]!])));
-      // Each model has a row for input, one for output, and one for what belongs to no kind of token.
-      expect(rows.map(({ ChargeCategory }) => ChargeCategory)).toEqual([...Array(6).fill("Usage"), "Adjustment"]);
-      const billed = rows.reduce((sum, { BilledCost }) => sum + Math.round(Number(BilledCost) * 1e9), 0);
-      expect(billed).toBe(900);
-      expect(rows[3]).toMatchObject({ SubAccountId: team, SubAccountName: "research" });
-      expect(rows[0]).toMatchObject({
-        BillingAccountId: organizationId,
-        BillingCurrency: "USD",
-        ProviderName: "Example AI",
-        ResourceId: key,
-        SubAccountId: "",
-        Tags: '"{""stage"":""test""}"',
-      });
     });
 
     test("until now, rows of keys say how much of their limits is used; the table has their labels", async () => {
@@ -303,11 +257,3 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
     });
   });
 }
-
-/** Columns that FOCUS 1.2 calls mandatory. */
-const mandatory = [
-  ...["BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd"],
-  ...["BillingPeriodStart", "ChargeCategory", "ChargeClass", "ChargeDescription", "ChargePeriodEnd"],
-  ...["ChargePeriodStart", "ContractedCost", "EffectiveCost", "InvoiceIssuerName", "ListCost"],
-  ...["PricingQuantity", "PricingUnit", "ProviderName", "PublisherName", "ServiceCategory", "ServiceName"],
-] as const;

@@ -62,6 +62,7 @@ describe("the periods of a FOCUS report", () => {
 describe("a row of a FOCUS report", () => {
   test("of usage has a line for each kind of token, with its cost, its price and its tokens", () => {
     const lines = read([{ day: "2026-11-23" }]);
+    expect(Object.keys(lines[0]!)).toEqual(expect.arrayContaining([...mandatory]));
     expect(lines[0]).toMatchObject({
       BilledCost: "0.001000000",
       BillingCurrency: "USD",
@@ -232,3 +233,11 @@ test("a FOCUS report is by one period; days where none is named", () => {
   for (const wrong of ["key", "day,month", "day,key", "week", ""])
     expect(() => focusGroups(wrong)).toThrow("by hour, day, or month");
 });
+
+/** Columns that FOCUS 1.2 calls mandatory. */
+const mandatory = [
+  ...["BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd"],
+  ...["BillingPeriodStart", "ChargeCategory", "ChargeClass", "ChargeDescription", "ChargePeriodEnd"],
+  ...["ChargePeriodStart", "ContractedCost", "EffectiveCost", "InvoiceIssuerName", "ListCost"],
+  ...["PricingQuantity", "PricingUnit", "ProviderName", "PublisherName", "ServiceCategory", "ServiceName"],
+] as const;

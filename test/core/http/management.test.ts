@@ -284,44 +284,11 @@ describe("a key", () => {
   });
 });
 
-test("a team is made, read by its name, changed in part, and removed; what is wrong changes nothing", async () => {
-  const limits = { week: "9", concurrent_requests: 2 };
-  const made = await port.post("/teams", { organization: "acme", name: "a b/ü", limits });
-  expect(made).toMatchObject({ status: 200, body: { name: "a b/ü", keys: 0 } });
+test("a team is read and changed by a name of any letters", async () => {
+  const { body } = await port.post("/teams", { organization: "acme", name: "a b/ü" });
   const path = `/teams/${encodeURIComponent("a b/ü")}`;
-  // `standing` is left out: a window that nobody has opened yet begins at the time of each request.
-  const { standing: _, ...same } = made.body as Record<string, unknown>;
-  expect((await port.ask(`${path}?organization=acme`)).body).toMatchObject(same);
+  expect((await port.ask(`${path}?organization=acme`)).body).toMatchObject({ id: body.id, name: "a b/ü" });
   expect((await port.patch(path, { organization: "acme", name: "own" })).code).toBe("already_exists");
-  const id = made.body.id as string;
-  const limit = (body: object) => port.patch(`/teams/${id}/limits`, body);
-  const minute = { requests_per_minute: null, tokens_per_minute: null };
-  const own = { session: null, week: null, month: null, ...minute, concurrent_requests: 2 };
-  expect((await limit({ own: { week: null } })).body.own).toEqual(own);
-  for (const [body, code] of [
-    [{ own: { weak: "1" } }, "invalid_value"],
-    [{ own: { week: -1 } }, "invalid_value"],
-    [{ own: { week: "5EUR" } }, "invalid_value"],
-    [{ limits: { week: "1" } }, "unknown_field"],
-    [{ models: { "acme/*": { week: "1" }, "acme/writer/*": { week: "1" } } }, "invalid_value"],
-    [{ models: { "acme/nothing": { week: "1" } } }, "invalid_value"],
-    [{ models: Object.fromEntries([..."abcdefghi"].map((one) => [`${one}/*`, { week: "1" }])) }, "invalid_value"],
-  ] as const)
-    expect([body, (await limit(body)).code]).toEqual([body, code]);
-  expect((await port.ask(`/teams/${id}/limits`)).body).toMatchObject({ own, models: {} });
-  const models = { "acme/*": { month: { amount: "10", currency: "USD" } } };
-  expect((await limit({ models })).body).toMatchObject({
-    models: { "acme/*": { month: { amount: "10.000000000" } } },
-  });
-  const member = { organization: "acme", name: "member", team: id, limits: { session: "5" } };
-  const key = `/keys/${(await port.post("/keys", member)).body.id}`;
-  expect((await port.ask(key)).body).toMatchObject({ team: { id, name: "a b/ü" } });
-  expect((await port.ask(`${key}/limits`)).body).toMatchObject({
-    own: { session: { amount: "5.000000000" }, week: null },
-  });
-  expect((await port.post(`/teams/${id}/remove`, {})).body).toMatchObject({ keys: 1 });
-  expect((await port.ask(key)).body.team).toBeNull();
-  expect(await port.ask(`/teams/${id}`)).toMatchObject({ status: 404, code: "resource_not_found" });
 });
 
 describe("a repeat", () => {

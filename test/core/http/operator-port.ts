@@ -1,6 +1,6 @@
 /** A node's operator's port over a database of its own, and operators of each role: for tests of the management interface. */
 
-import { client, type Transport } from "../../../src/admin/management/client.ts";
+import { client } from "../../../src/admin/management/client.ts";
 import { type Management, verbNamed } from "../../../src/admin/management/verbs.ts";
 import type { OperatorTls } from "../../../src/config/configuration.ts";
 import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
@@ -23,7 +23,6 @@ export interface OperatorPort {
   url: string;
   /** The management interface called within the node's process. */
   manage: Management;
-  act: Transport;
   /** The token of an operator of each role; the `organization-admin` belongs to `acme`. */
   tokens: Record<Role, string>;
   ask(path: string, asked?: Asked): Promise<Answer>;
@@ -74,8 +73,7 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
     "1.2.3",
   );
   const listening = listen(operatorApp(nodeDependencies(), entrance), { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
-  const act = actAs("cli:test");
-  const manage = client(act);
+  const manage = client(actAs("cli:test"));
   for (const slug of ["acme", "globex"]) await manage.createOrganization({ slug });
   const token = async (role: Role, organization: string | null = null) =>
     (await manage.createOperator({ name: `a-${role}`, role, organization })).token!;
@@ -102,7 +100,6 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
   };
   return {
     url: listening.url,
-    act,
     manage,
     tokens,
     ask,
