@@ -85,29 +85,6 @@ describe("a request that clients really send is accepted", () => {
       ],
     },
     "thinking with a budget above the cap": { ...base, thinking: { type: "enabled", budget_tokens: 31_999 } },
-    "every field at its edge": {
-      ...base,
-      max_tokens: 1,
-      system: "",
-      temperature: 1,
-      top_p: 0,
-      top_k: 0,
-      stop_sequences: [],
-      tools: [],
-      tool_choice: { type: "auto", disable_parallel_tool_use: true },
-      thinking: { type: "between_tools" },
-      output_config: {},
-      mcp_servers: [],
-      context_management: {},
-    },
-    "null for every optional field": {
-      ...base,
-      ...Object.fromEntries(
-        "system stream stop_sequences temperature top_p top_k tools tool_choice thinking output_config output_format context_management mcp_servers metadata container compaction thread cache_control service_tier speed"
-          .split(" ")
-          .map((field) => [field, null]),
-      ),
-    },
     "additional keys of any type": { ...base, anything: [1, { x: null }], betas: ["x"], service_tier: 3, speed: {} },
     "additional keys in blocks, messages and tools": {
       ...says({ ...user, x: 1 }, { role: "assistant", content: [{ type: "text", text: "a", citations: null, y: [] }] }),
@@ -169,7 +146,6 @@ describe("a request that is wrong is refused at its first offence", () => {
   const refused: Record<string, [body: unknown, verdict: string]> = {
     "no object": [[], "invalid_value -"],
     nothing: [null, "invalid_value -"],
-    "no model": [{ max_tokens: 1, messages: [user] }, "missing_field model"],
     "no messages": [{ model: "a/b", max_tokens: 1 }, "missing_field messages"],
     "a conversation that says nothing": [
       says({ role: "assistant", content: "" }, { role: "system", content: [{ type: "text", text: "" }] }),
@@ -182,31 +158,9 @@ describe("a request that is wrong is refused at its first offence", () => {
       { ...base, max_tokens: 0 },
       "unsupported_feature max_tokens",
     ],
-    "a negative cap": [{ ...base, max_tokens: -1 }, "invalid_value max_tokens"],
-    "a cap of a half": [{ ...base, max_tokens: 0.5 }, "invalid_value max_tokens"],
     "a wrong model behind a cap of 0": [{ ...base, max_tokens: 0, model: 3 }, "invalid_value model"],
-    "system of a number": [{ ...base, system: 3 }, "invalid_value system"],
     "system with an image": [{ ...base, system: [image] }, "invalid_value system[0].type"],
-    "stream of a string": [{ ...base, stream: "true" }, "invalid_value stream"],
-    "too warm": [{ ...base, temperature: 1.1 }, "invalid_value temperature"],
-    "top_p of a string": [{ ...base, top_p: "1" }, "invalid_value top_p"],
-    "top_k of a half": [{ ...base, top_k: 1.5 }, "invalid_value top_k"],
-    "stop sequences of a string": [{ ...base, stop_sequences: "x" }, "invalid_value stop_sequences"],
     "an empty stop sequence": [{ ...base, stop_sequences: ["a", ""] }, "invalid_value stop_sequences[1]"],
-    "tools of an object": [{ ...base, tools: {} }, "invalid_value tools"],
-    "a tool that is a string": [{ ...base, tools: ["x"] }, "invalid_value tools[0]"],
-    "a tool without a name": [{ ...base, tools: [tool, { input_schema: {} }] }, "missing_field tools[1].name"],
-    "a tool without a schema": [{ ...base, tools: [{ name: "x" }] }, "missing_field tools[0].input_schema"],
-    "a tool with a strange name": [{ ...base, tools: [{ ...tool, name: "a b" }] }, "invalid_value tools[0].name"],
-    "a schema that is no object's": [
-      { ...base, tools: [{ ...tool, input_schema: { type: "array" } }] },
-      "invalid_value tools[0].input_schema.type",
-    ],
-    "a choice without a type": [{ ...base, tools: [tool], tool_choice: {} }, "missing_field tool_choice.type"],
-    "a choice of a kind nobody knows": [
-      { ...base, tools: [tool], tool_choice: { type: "some" } },
-      "invalid_value tool_choice.type",
-    ],
     "a choice of a tool that is not there": [
       { ...base, tools: [tool], tool_choice: { type: "tool", name: "x" } },
       "invalid_value tool_choice.name",
@@ -215,19 +169,8 @@ describe("a request that is wrong is refused at its first offence", () => {
       { ...base, tool_choice: { type: "any" } },
       "invalid_value tool_choice",
     ],
-    "thinking of a kind nobody knows": [{ ...base, thinking: { type: "deep" } }, "invalid_value thinking.type"],
-    "thinking without its budget": [{ ...base, thinking: { type: "enabled" } }, "missing_field thinking.budget_tokens"],
-    "an effort nobody knows": [{ ...base, output_config: { effort: "huge" } }, "invalid_value output_config.effort"],
-    "a format without its schema": [
-      { ...base, output_config: { format: { type: "json_schema" } } },
-      "missing_field output_config.format.schema",
-    ],
     "a role nobody knows": [says({ role: "tool", content: "x" }), "invalid_value messages[0].role"],
-    "no role": [says({ content: "x" }), "missing_field messages[0].role"],
-    "no content": [says({ role: "user" }), "missing_field messages[0].content"],
-    "content of null": [says({ role: "user", content: null }), "invalid_value messages[0].content"],
     "content without blocks": [content(), "invalid_value messages[0].content"],
-    "a message that is a string": [says(user, "x"), "invalid_value messages[1]"],
     "a block of a kind nobody knows": [
       says(user, { role: "user", content: [{ type: "video" }] }),
       "invalid_value messages[1].content[0].type",
@@ -236,24 +179,10 @@ describe("a request that is wrong is refused at its first offence", () => {
       says(user, { role: "assistant", content: [result] }),
       "invalid_value messages[1].content[0].type",
     ],
-    "a tool use without an id": [
-      says(user, { role: "assistant", content: [{ ...use, id: "" }] }),
-      "invalid_value messages[1].content[0].id",
-    ],
-    "a tool use whose input is a string": [
-      says(user, { role: "assistant", content: [{ ...use, input: "{}" }] }),
-      "invalid_value messages[1].content[0].input",
-    ],
     "a tool result before its tool use": [
       says({ role: "user", content: [result] }, { role: "assistant", content: [use] }),
       "invalid_value messages[0].content[0].tool_use_id",
     ],
-    "a tool result of a number": [loop({ ...result, content: 4 }), "invalid_value messages[2].content[0].content"],
-    "a tool result with a block nobody knows": [
-      loop({ ...result, content: [{ type: "x" }] }),
-      "invalid_value messages[2].content[0].content[0].type",
-    ],
-    "an error flag of a string": [loop({ ...result, is_error: "no" }), "invalid_value messages[2].content[0].is_error"],
     "an image in a result that is none": [
       loop({ ...result, content: [imageOf({ data: "AAAA" })] }),
       "invalid_value messages[2].content[0].content[0].source.data",
@@ -265,10 +194,8 @@ describe("a request that is wrong is refused at its first offence", () => {
   /** For a block that is the first of the user's message: the code of the refusal, and the path within the block. */
   const blocks: Record<string, [block: object, verdict: string]> = {
     "a block without a type": [{ text: "x" }, "missing_field type"],
-    "a text without text": [{ type: "text" }, "missing_field text"],
     "a tool use of the user's": [use, "invalid_value type"],
     "a tool result that answers nothing": [result, "invalid_value tool_use_id"],
-    "an image without a source": [{ type: "image" }, "missing_field source"],
     "an image of a kind nobody shows": [imageOf({ media_type: "image/tiff" }), "invalid_value source.media_type"],
     "an image that is text": [imageOf({ data: "aGVsbG8gd29ybGQhISEh" }), "invalid_value source.data"],
     "an image that is not base64": [

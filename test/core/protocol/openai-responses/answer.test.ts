@@ -4,8 +4,8 @@ import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../../src/core/inference/event.ts";
 import { Fault } from "../../../../src/core/inference/fault.ts";
 import { CustomInput, customArguments, customInputOf } from "../../../../src/core/protocol/custom-tool.ts";
-import type { InputItem, ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
-import { referencesOf, withResolved } from "../../../../src/core/protocol/openai-responses/references.ts";
+import type { ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
+import { withResolved } from "../../../../src/core/protocol/openai-responses/references.ts";
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { endingOf } from "../../../../src/features/responses/endings.ts";
 import { historyOf, itemOf, storable } from "../../../../src/features/responses/kept-items.ts";
@@ -473,24 +473,6 @@ describe("reasoning comes back", () => {
 });
 
 describe("state", () => {
-  const tools = [{ type: "function", name: "f" }];
-  const first = request({ input: [{ role: "user", content: "one" }], tools });
-  const answer = whole(first, start, ...part(0, text, "yes"), ...part(1, call("f"), "{}"), over("tool_calls"));
-  const kept = storable(first, answer);
-  const output = { type: "function_call_output", call_id: "c1", output: "done" };
-
-  test("a response is kept with what it was asked, each item under an id that names its response", () => {
-    expect(kept?.id).toBe(responseId);
-    expect(kept?.input).toMatchObject([{ type: "message", role: "user", content: "one" }]);
-    const all = [...(kept?.input ?? []), ...answer.output];
-    expect(new Set(all.map(({ id }) => id)).size).toBe(3);
-    const input = all.map(({ id }) => ({ type: "item_reference", id }));
-    expect(referencesOf(request({ input })).items.map((item) => item.responseId)).toEqual(Array(3).fill(responseId));
-    const bare = all.map(({ id }) => ({ id }));
-    expect(referencesOf(request({ input: bare }))).toEqual(referencesOf(request({ input })));
-    for (const { id } of all) expect(kept && itemOf(kept, id)).toMatchObject({ id });
-  });
-
   test("reasoning that was told as a summary is kept, and reaches the engine once", () => {
     const wire = request({ reasoning: { summary: "auto" } });
     const told = whole(wire, start, ...part(0, { kind: "reasoning" }, "hm"), ...part(1, text, "yes"), over("stop"));
@@ -516,32 +498,7 @@ describe("state", () => {
     }
   });
 
-  test("nothing is kept where the client says so, or the answer failed", () => {
-    expect(storable(request({ store: false }), answer)).toBeNull();
-    expect(storable(first, { ...answer, status: "failed" })).toBeNull();
-  });
-
-  test("a request goes on from a stored response, by its id or by references, and is the same to an engine", () => {
-    const byId = request({ previous_response_id: responseId, input: [output], tools });
-    const history = kept && historyOf([kept]);
-    const one = callers.responses.request.decode(withResolved(byId, { history, items: new Map() }));
-    const references = answer.output.map(({ id }) => ({ type: "item_reference", id }));
-    const byItems = request({ input: [{ role: "user", content: "one" }, ...references, output], tools });
-    const items = new Map(answer.output.map((item) => [item.id, item as unknown as InputItem]));
-    const two = callers.responses.request.decode(withResolved(byItems, { history: null, items }));
-    expect(one.turns).toEqual(two.turns);
-    expect(one.turns.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
-    expect(
-      storable(withResolved(byId, { history, items: new Map() }), { ...answer, id: `resp_${"c".repeat(32)}` }),
-    ).toMatchObject({
-      previousResponseId: responseId,
-      input: [{ type: "function_call_output", call_id: "c1" }],
-    });
-  });
-
-  test("what is not found is refused by name, and what was never looked up is not guessed", () => {
-    const code = "previous_response_not_found";
-    const nothing = { history: null, items: new Map<string, InputItem>() };
+  test("what was never looked up is not guessed", () => {
     const byId = request({ previous_response_id: "resp_x" });
     const byItem = request({
       input: [
@@ -549,19 +506,12 @@ describe("state", () => {
         { type: "item_reference", id: "msg_1" },
       ],
     });
-    const said = (act: () => unknown) => {
-      const fault = faultOf(act);
-      return fault ? [fault.code, fault.details.param ?? ""] : [];
-    };
-    expect(said(() => withResolved(byId, nothing))).toEqual([code, "previous_response_id"]);
-    expect(said(() => withResolved(byItem, nothing))).toEqual([code, "input[1].id"]);
-    expect(said(() => callers.responses.request.decode(byId))).toEqual([code, "previous_response_id"]);
-    expect(said(() => callers.responses.request.decode(byItem))).toEqual([code, "input[1].id"]);
-    expect(referencesOf(byItem).items[0]?.responseId).toBeNull();
-    const orphan = request({ previous_response_id: responseId, input: [{ ...output, call_id: "c9" }] });
-    expect(said(() => withResolved(orphan, { history: kept && historyOf([kept]), items: new Map() }))).toEqual([
-      "invalid_value",
-      "input[0].call_id",
-    ]);
+    for (const [wire, param] of [
+      [byId, "previous_response_id"],
+      [byItem, "input[1].id"],
+    ] as const)
+      expect(faultOf(() => callers.responses.request.decode(wire))).toMatchObject({
+        ...{ code: "previous_response_not_found", details: { param } },
+      });
   });
 });

@@ -294,14 +294,8 @@ describe("the rest", () => {
 
   test.each([
     [{ input: undefined }, "missing_field", "input"],
-    [{ input: null }, "invalid_value", "input"],
-    [{ input: 3 }, "invalid_value", "input"],
     [{ input: [] }, "invalid_value", "input"],
     [{ input: [{}] }, "missing_field", "input[0].type"],
-    [{ input: ["a"] }, "invalid_value", "input[0]"],
-    [{ input: [{ role: "tool", content: "a" }] }, "invalid_value", "input[0].role"],
-    [{ input: [{ role: "user" }] }, "missing_field", "input[0].content"],
-    [{ input: [{ role: "user", content: [{ text: "a" }] }] }, "missing_field", "input[0].content[0].type"],
     [{ input: [{ role: "user", content: [{ type: "nonsense" }] }] }, "invalid_value", "input[0].content[0].type"],
     [
       {
@@ -319,14 +313,9 @@ describe("the rest", () => {
       "invalid_value",
       "input[0].arguments",
     ],
-    [{ temperature: 3 }, "invalid_value", "temperature"],
-    [{ max_output_tokens: 0 }, "invalid_value", "max_output_tokens"],
     [{ tools: [{ type: "function" }] }, "missing_field", "tools[0].name"],
-    [{ tools: [{ type: "function", name: 3 }] }, "invalid_value", "tools[0].name"],
     [{ tool_choice: "required" }, "invalid_value", "tool_choice"],
     [{ tools: [shell], tool_choice: { type: "function", name: "other" } }, "invalid_value", "tool_choice.name"],
-    [{ text: { format: { type: "json_schema", name: "n" } } }, "missing_field", "text.format.schema"],
-    [{ stream: "yes" }, "invalid_value", "stream"],
   ])("a body that cannot be is told where: %j", (more, code, param) => {
     expect(refused(more)).toEqual({ code, param });
   });
