@@ -11,6 +11,30 @@ const inOrder = "test/admin/management/lock-order.test.ts";
 
 export const management: Mutant[] = [
   {
+    name: "a misspelt member of a temporary increase is left out",
+    file: "src/admin/management/limits.ts",
+    find: "          additionalProperties: false,\n",
+    replace: "",
+    caughtBy: ["test/admin/management/limits.test.ts > a misspelt member"],
+    rule: "docs/management.md, Using the interface",
+  },
+  {
+    name: "limits are for models of any name",
+    file: "src/admin/management/limits.ts",
+    find: "      propertyNames: modelPattern,\n",
+    replace: "",
+    caughtBy: ["test/admin/management/limits.test.ts > no limits are for the pattern"],
+    rule: "docs/limits.md, Values",
+  },
+  {
+    name: "an instant has a year that the database does not know",
+    file: "src/admin/management/parse.ts",
+    find: "at.getUTCFullYear() >= 1 &&",
+    replace: "at.getUTCFullYear() >= 0 &&",
+    caughtBy: ["test/admin/management/parse.test.ts > is none, in words"],
+    rule: "docs/management.md, Using the interface",
+  },
+  {
     name: "root makes files in another user's embedded database",
     file: "src/node/services.ts",
     find: "  assertOwnFiles(storage);\n  const isNew",

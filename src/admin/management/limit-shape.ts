@@ -53,10 +53,13 @@ export type LimitValue = Value<typeof LimitValue>;
 
 /** The form that `typedNanos` reads: `50`, `0.25`, `50USD`, `50 usd`, or `none`. */
 const typedForm = "^[0-9]{1,16}([.][0-9]{1,16})? ?[A-Za-z]{0,16}$|^none$";
-const MoneySent = Type.Object({
-  amount: Type.String({ pattern: "^[0-9]{1,16}([.][0-9]{1,16})?$" }),
-  currency: Type.String({ pattern: "^[A-Za-z]{1,16}$" }),
-});
+const MoneySent = Type.Object(
+  {
+    amount: Type.String({ pattern: "^[0-9]{1,16}([.][0-9]{1,16})?$" }),
+    currency: Type.String({ pattern: "^[A-Za-z]{1,16}$" }),
+  },
+  { additionalProperties: false },
+);
 
 /** The schema of a change of limits: a limit that is left out stays as it is. */
 export const limitValueChanges = (description: string) =>

@@ -25,7 +25,18 @@ import {
 import { namesOf } from "./model-patterns.ts";
 import { noPerson, personOf } from "./people.ts";
 import { personNamed } from "./person-named.ts";
-import { examples, limitIn, managers, moment, oneOrganization, owners, part, readers, words } from "./shapes.ts";
+import {
+  examples,
+  limitIn,
+  managers,
+  modelPattern,
+  moment,
+  oneOrganization,
+  owners,
+  part,
+  readers,
+  words,
+} from "./shapes.ts";
 import { exampleStanding } from "./standing.ts";
 import { noTeam, teamNamed } from "./team.ts";
 import { someChange, verbsOf } from "./verb.ts";
@@ -44,6 +55,7 @@ const values = {
   models: Type.Optional(
     Type.Record(Type.String(), nullable(limitValueChanges("Null takes the pattern away.")), {
       description: "Limits for models: by the ID of a model, or by `prefix/*`; 8 at most.",
+      propertyNames: modelPattern,
     }),
   ),
   raise: Type.Optional(
@@ -58,7 +70,10 @@ const values = {
           ),
           until: Type.Optional(nullable(moment("When it ends: ISO 8601 with a time zone, or a date in UTC."))),
         },
-        { description: "A temporary increase: the limits in force until an instant. Null ends all of them." },
+        {
+          description: "A temporary increase: the limits in force until an instant. Null ends all of them.",
+          additionalProperties: false,
+        },
       ),
     ),
   ),

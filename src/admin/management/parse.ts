@@ -27,7 +27,9 @@ export function instant(word: string): Date {
   const [year = 0, month = 0, day = 0] = word.slice(0, 10).split("-").map(Number);
   // Some JavaScript engines read 30 February as 2 March; nobody means that.
   const exists = new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day;
-  if (Number.isNaN(at.getTime()) || !exists) {
+  // The database knows no year 0, and ISO 8601 writes no year after 9999.
+  const isDated = at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9999;
+  if (!isDated || !exists) {
     fail(
       `'${excerpt(word)}' is not an instant. Use ISO 8601 with a time zone, such as 2030-01-31T12:00:00Z, or a date (UTC).`,
     );

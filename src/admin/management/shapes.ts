@@ -20,6 +20,9 @@ export const entry = () =>
 /** A name that people choose. */
 export const name = text(200, "one line of 1 to 200 characters");
 
+/** The name of a limit for models: the ID of a model, or `prefix/*`. */
+export const modelPattern = text(256, "one line of 1 to 256 characters")("A model, or `prefix/*`.");
+
 /** Text that somebody writes for others to read, on one line. */
 export const message = (chars_max: number) => text(chars_max, `one line of 1 to ${chars_max} characters`);
 

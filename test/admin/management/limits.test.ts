@@ -1,6 +1,7 @@
 // The limits of an organization, a team, a person and a key, by the one sub-resource: which are set, which are in force,
 // where each limit comes from, and what is refused.
 import { expect, setDefaultTimeout, test } from "bun:test";
+import type { ManagementError } from "../../../src/admin/management/error.ts";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import { inNanos } from "../../harness/limits.ts";
 import { apart, worldForTests } from "./own-world.ts";
@@ -55,3 +56,24 @@ test("keys and people inherit limit by limit, live: their own, their team's, the
     await manage.removeTeam({ team });
     expect(await ofKey(made.id)).toEqual({ week: "2 (own)", month: "20 (organization)" });
   }));
+
+test("a misspelt member of a temporary increase is refused, and nothing is increased", () =>
+  apart(world, async ({ root: manage }) => {
+    const team = world.teams.research;
+    await manage.updateTeamLimits({ team, own: { week: "20" }, models: { "acme/*": { week: "5" } } });
+    const until = new Date(Date.now() + 86_400_000).toISOString();
+    const raise = { model: "acme/*", limits: { week: "100" }, until } as object;
+    const refused = await manage.updateTeamLimits({ team, raise }).catch((cause: ManagementError) => cause);
+    expect(refused).toMatchObject({ code: "unknown_field", details: { param: "raise.model" } });
+    expect((refused as Error).message).toEndWith("Did you mean 'models'?");
+    expect((await manage.findTeamLimits({ team })).raises).toEqual([]);
+  }));
+
+test.each(["a\u0000/*", "openai\u202e/*", `${"x".repeat(300)}/*`])("no limits are for the pattern %j", (pattern) =>
+  apart(world, async ({ root: manage }) => {
+    const models = { [pattern]: { week: "5" } };
+    const refused = await manage.updateTeamLimits({ team: world.teams.research, models }).catch((cause) => cause);
+    expect(refused).toMatchObject({ code: "invalid_value" });
+    expect(refused.message).toContain("must have a name that is one line of 1 to 256 characters");
+  }),
+);

@@ -61,6 +61,13 @@ describe("an instant", () => {
       expect([written, parse.instant(written).toISOString()]).toEqual([written, instant]);
   });
 
+  test.each(["2030-02-30", "2030-13-01", "0000-01-01", "0001-01-01T00:00:00+01:00", "9999-12-31T23:30:00-01:00"])(
+    "%s is none, in words",
+    (word) => {
+      expect(refusal(() => parse.instant(word))).toStartWith(`'${word}' is not an instant.`);
+    },
+  );
+
   test("of a report is the beginning of an hour between 2000 and 2200", () => {
     expect(parse.hour("2026-11").toISOString()).toBe("2026-11-01T00:00:00.000Z");
     expect(parse.hour("2000-01-01").getUTCFullYear()).toBe(2000);

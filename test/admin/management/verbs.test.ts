@@ -46,24 +46,32 @@ interface Shape {
   properties?: Record<string, Shape>;
   patternProperties?: Record<string, Shape>;
   propertyNames?: Shape;
+  additionalProperties?: unknown;
   items?: Shape;
   anyOf?: Shape[];
 }
 
-/** The places in which a schema takes text that people choose. */
-function textsIn(shape: Shape, path = ""): { path: string; shape: Shape }[] {
-  const isText = shape.type === "string" && shape.enum === undefined && shape.const === undefined;
+interface Place {
+  path: string;
+  shape: Shape;
+}
+
+/** The schema with all schemas inside it. The names of a map are texts too, of any form unless it says of which. */
+function placesIn(shape: Shape, path = ""): Place[] {
   const below = [
     ...Object.entries({ ...shape.properties, ...shape.patternProperties }),
     ...(shape.items ? [["[]", shape.items] as const] : []),
-    ...(shape.propertyNames?.type ? [["its names", shape.propertyNames] as const] : []),
+    ...(shape.patternProperties ? [["its names", shape.propertyNames ?? { type: "string" }] as const] : []),
     ...(shape.anyOf ?? []).map((branch) => ["", branch] as const),
   ];
-  return [
-    ...(isText ? [{ path, shape }] : []),
-    ...below.flatMap(([name, one]) => textsIn(one, `${path} ${name}`.trim())),
-  ];
+  return [{ path, shape }, ...below.flatMap(([name, one]) => placesIn(one, `${path} ${name}`.trim()))];
 }
+
+/** The places in which a schema takes text that people choose. */
+const textsIn = (whole: Shape) =>
+  placesIn(whole).filter(
+    ({ shape }) => shape.type === "string" && shape.enum === undefined && shape.const === undefined,
+  );
 
 test("each has a name and a route of its own", () => {
   expect(new Set(verbs.map(({ name }) => name)).size).toBe(verbs.length);
@@ -76,6 +84,14 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, one) => {
     const stray = refusal(() => one.take({ ...one.example.takes, stray: 1 }));
     expect([stray.code, stray.details.param]).toEqual(["unknown_field", "stray"]);
     for (const odd of [null, 7, "text", [], undefined]) expect(refusal(() => one.take(odd)).status).toBe(400);
+  });
+
+  test("takes no member that it does not name inside another one either", () => {
+    const open = placesIn(one.input as Shape).filter(
+      ({ path, shape }) =>
+        path !== "" && shape.properties && !shape.propertyNames && shape.additionalProperties !== false,
+    );
+    expect(open.map(({ path }) => path)).toEqual([]);
   });
 
   test("refuses each member of its example with a value of another type, and names it", () => {

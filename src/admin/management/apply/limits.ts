@@ -13,6 +13,7 @@ import { shortest, wholeOf } from "../../store/amounts.ts";
 import { budgetNames, noBudget } from "../../store/budget.ts";
 import { type LimitName, limitNames } from "../../store/shapes.ts";
 import { decimalText, isWindow, type LimitValue, type SubjectLimitsShown } from "../limit-shape.ts";
+import { modelPattern } from "../shapes.ts";
 import type { VerbName } from "../verbs.ts";
 import type { Call, Field, Values } from "./kind.ts";
 
@@ -44,7 +45,9 @@ const sections = {
   own: Type.Optional(value()),
   keys: Type.Optional(value()),
   members: Type.Optional(value()),
-  models: Type.Optional(Type.Record(Type.String(), nullable(value()), { maxProperties: 8 })),
+  models: Type.Optional(
+    Type.Record(Type.String(), nullable(value()), { maxProperties: 8, propertyNames: modelPattern }),
+  ),
 };
 
 /**
