@@ -5,6 +5,7 @@
 
 import { consoleFiles } from "../admin/console/files.ts";
 import { tryingHere } from "../admin/http/try-model.ts";
+import { upstreamNames } from "../admin/management/context.ts";
 import { calendarOf } from "../config/calendar.ts";
 import { billingOf, type Configuration } from "../config/configuration.ts";
 import { shownConfiguration } from "../config/without-secrets.ts";
@@ -290,7 +291,7 @@ function administrationOf({ serving, settings }: Foundation, parts: NodeParts): 
         plans: new Map((await publishing.store.inForce()).map((plan) => [plan.name, plan])),
         models: [...configuration.current().catalog.models.keys()],
         aliases: configuration.current().catalog.aliases,
-        upstreams: configuration.current().upstreams.map(({ name }) => name),
+        ...upstreamNames(configuration.current().upstreams),
         billing: billingOf(configuration.current()),
         calendar: calendarOf(configuration.current().metering),
       }),

@@ -11,6 +11,22 @@ const inOrder = "test/admin/management/lock-order.test.ts";
 
 export const management: Mutant[] = [
   {
+    name: "an address is drained to which nothing is sent",
+    file: "src/admin/management/upstreams.ts",
+    find: "if (isPartial && isIP",
+    replace: "if (isPartial || isIP",
+    caughtBy: ["test/admin/management/upstreams.test.ts > where nothing is sent"],
+    rule: "docs/routing.md, Draining an engine",
+  },
+  {
+    name: "an engine of 'replicas' is drained alone, which does nothing",
+    file: "src/admin/management/upstreams.ts",
+    find: "if (!resolved.includes(upstream))",
+    replace: "if (!resolved)",
+    caughtBy: ["test/admin/management/upstreams.test.ts > is not drained alone"],
+    rule: "docs/routing.md, Draining an engine",
+  },
+  {
     name: "a misspelt member of a temporary increase is left out",
     file: "src/admin/management/limits.ts",
     find: "          additionalProperties: false,\n",

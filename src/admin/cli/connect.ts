@@ -9,6 +9,7 @@ import { billingOf, type StorageSettings } from "../../config/configuration.ts";
 import { isOperatorToken } from "../../core/auth/credential.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import { management } from "../management/client.ts";
+import { upstreamNames } from "../management/context.ts";
 import type { Management } from "../management/verbs.ts";
 import type { Plan as KnownPlan } from "../store/plan.ts";
 import type { RemoteServer } from "./remote.ts";
@@ -130,7 +131,7 @@ function managementOf(services: Services, store: OpenStore): Management {
         plans,
         models: [...catalog.models.keys()],
         aliases: catalog.aliases,
-        upstreams: upstreams.map(({ name }) => name),
+        ...upstreamNames(upstreams),
         billing: { ...billing, currency: (await store.currency?.()) ?? billing.currency },
         calendar: calendarOf(configuration.metering),
       };

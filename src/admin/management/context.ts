@@ -6,6 +6,7 @@ import type { Actor } from "../../core/store/directory.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import type { RefusedRequests } from "../../core/store/refused.ts";
+import type { Upstream } from "../../core/upstream/target.ts";
 import type { Standings } from "../../features/telemetry/store/standing.ts";
 import type { Books } from "../../features/upkeep/store/books.ts";
 import type { Administration } from "../store/administration.ts";
@@ -40,9 +41,17 @@ export interface ManagedCatalog {
   aliases?: ReadonlyMap<string, string> | undefined;
   /** Names of upstreams. */
   upstreams: readonly string[];
+  /** Names of the upstreams whose addresses are engines of their own (`resolve`). Absent: there are none. */
+  resolved?: readonly string[] | undefined;
   /** The calendar of an organization that is created without one. Absent or null: none. */
   calendar?: Calendar | null | undefined;
   billing: Billing;
+}
+
+/** The names of the engines of a configuration; engines of `replicas` have one name. */
+export function upstreamNames(engines: readonly Pick<Upstream, "name" | "resolve">[]) {
+  const named = (some: typeof engines) => [...new Set(some.map(({ name }) => name))];
+  return { upstreams: named(engines), resolved: named(engines.filter(({ resolve }) => resolve)) };
 }
 
 /** The currency of every amount, and the name of the biller, for FOCUS. */

@@ -1,4 +1,5 @@
 /** Engines that are drained and resumed: docs/routing.md, Draining an engine. */
+import { isIP } from "node:net";
 import Type from "typebox";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
@@ -31,7 +32,9 @@ const example: Drain = { upstream: "gpu-1", replica: null, drainedAt: examples.a
 
 const engine = {
   upstream: words("The name of the upstream in the configuration."),
-  replica: Type.Optional(nullable(words("One address of its name. Left out or null: all of them."))),
+  replica: Type.Optional(
+    nullable(words("One address of its name, if it has `resolve`. Left out or null: all of its engines.")),
+  ),
 };
 const upstreamFlag = flag("<upstream>", "name of the upstream in the configuration");
 const replicaFlag = flag("--replica <address>", "only this address of its name (see: sluice upstream list)");
@@ -101,8 +104,9 @@ Examples:
   $ sluice upstream drain gpu-1
   $ sluice upstream drain gpus --replica 10.0.0.7 --until 2030-01-31T12:00:00Z`,
     },
-    async act(context, { upstream, replica = null, until = null }) {
+    async act(context, { upstream, replica: named = null, until = null }) {
       await requireUpstream(context, upstream);
+      const replica = named === null ? null : await addressOf(context, upstream, named);
       const drained = await context.drains.drain({ upstream, replica }, until, context.actor);
       return drained === "past" ? fail("'until' is past. Choose an instant that is to come.") : drained;
     },
@@ -130,6 +134,8 @@ Examples:
       const data = await context.drains.resume({ upstream, replica }, context.actor);
       if (data.length > 0) return { data, nextCursor: null };
       await requireUpstream(context, upstream);
+      if (replica !== null && (await drainsOf(context, upstream)).some((one) => one.replica === null))
+        fail(`'${upstream}' is drained at all of its addresses. Resume it without the replica.`, "wrong_state");
       return fail(`Nothing is drained under this name. To list what is, run: sluice upstream drained`, "wrong_state");
     },
   }),
@@ -142,3 +148,32 @@ async function requireUpstream({ catalog }: ManagementContext, name: string): Pr
     upstreams.length > 0 ? `The configuration has: ${upstreams.join(", ")}.` : "The configuration has none.";
   fail(`There is no upstream '${parse.excerpt(name)}'. ${known}`, "resource_not_found");
 }
+
+const drainsOf = async ({ drains }: ManagementContext, upstream: string) =>
+  (await drains.listDrains()).filter((one) => one.upstream === upstream);
+
+/**
+ * The address to drain, as nodes write it. A drain of another address would have no effect, so that the answers of an
+ * engine that is then stopped would break. If nodes do not report all of their engines, any address is taken.
+ */
+async function addressOf(context: ManagementContext, upstream: string, replica: string): Promise<string> {
+  const { resolved = [] } = await context.catalog();
+  if (!resolved.includes(upstream))
+    fail(
+      `'${upstream}' has no 'resolve' in the configuration, so none of its engines can be drained alone. Leave the replica out to drain all of them.`,
+      "resource_not_found",
+    );
+  const reports = await context.fleet.listProcesses();
+  const seen = reports.flatMap(({ engines }) => engines).filter((one) => one.upstream === upstream);
+  const known = [...seen, ...(await drainsOf(context, upstream))].flatMap((one) => one.replica ?? []);
+  const same = known.find((one) => canonicalAddress(one) === canonicalAddress(replica));
+  if (same !== undefined) return same;
+  const isPartial = seen.length === 0 || reports.some(({ enginesLeftOut }) => enginesLeftOut > 0);
+  if (isPartial && isIP(replica) !== 0) return replica;
+  const addresses = [...new Set(known)].sort().join(", ");
+  const advice = addresses ? `It is at ${addresses}.` : "Name an address, such as 10.0.0.7.";
+  return fail(`'${upstream}' is not at '${parse.excerpt(replica)}'. ${advice}`, "resource_not_found");
+}
+
+/** The one spelling of an IPv6 address that has many; other text stays. */
+const canonicalAddress = (address: string) => URL.parse(`http://[${address}]`)?.hostname ?? address;
