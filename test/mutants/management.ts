@@ -11,6 +11,14 @@ const inOrder = "test/admin/management/lock-order.test.ts";
 
 export const management: Mutant[] = [
   {
+    name: "the repeat of a plan's creation finds the plan in the way",
+    file: "src/admin/management/plans.ts",
+    find: '.get(name)?.source === "file";',
+    replace: ".get(name) !== undefined;",
+    caughtBy: [`${served} > with the same key creates nothing`],
+    rule: "docs/management.md, Using the interface",
+  },
+  {
     name: "an address is drained to which nothing is sent",
     file: "src/admin/management/upstreams.ts",
     find: "if (isPartial && isIP",

@@ -164,9 +164,10 @@ Examples:
     },
     async act(context, input) {
       const { name } = input;
-      const known = (await knownPlans(context)).get(name);
-      const made = known
-        ? { standsIn: known.source }
+      // The store knows its own plans, and whether this request is a repeat of the one that made it.
+      const isInFile = (await knownPlans(context)).get(name)?.source === "file";
+      const made = isInFile
+        ? { standsIn: "file" as const }
         : await context.plans.createPlan(
             { ...noLimits, ...limitsIn(input, await context.currency()), name },
             context.actor,

@@ -298,17 +298,21 @@ describe("a repeat", () => {
       ["/keys", { organization: "acme", name: "repeated" }, "key"],
       ["/teams", { organization: "acme", name: "repeated" }, null],
       ["/operators", { name: "repeated", role: "viewer" }, "token"],
+      ["/plans", { name: "repeated" }, null],
     ] as const) {
       const once = { headers: { "idempotency-key": path } };
       const before = await port.manage.auditHead();
       const answers = await Promise.all(Array.from({ length: 8 }, () => port.post(path, body, once)));
+      answers.push(await port.post(path, body, once));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-      expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
+      expect(new Set(answers.map((answer) => answer.body.id ?? answer.body.name)).size).toBe(1);
       expect((await port.manage.auditHead()).number).toBe(before.number + 1);
       if (secret) expect(answers.filter((answer) => answer.body[secret] !== null)).toHaveLength(1);
       const other = await port.post(path, { ...body, name: "another" }, once);
       expect([other.status, other.code]).toEqual([409, "idempotency_key_reused"]);
     }
+    const another = await port.post("/plans", { name: "repeated" });
+    expect([another.status, another.code]).toEqual([409, "already_exists"]);
     // Idempotency keys of another operator are separate.
     const token = (await port.manage.createOperator({ name: "second", role: "admin" })).token!;
     const asked = { token, headers: { "idempotency-key": "/organizations" } };
