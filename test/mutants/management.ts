@@ -11,6 +11,14 @@ const inOrder = "test/admin/management/lock-order.test.ts";
 
 export const management: Mutant[] = [
   {
+    name: "the contract does not say what a change may find",
+    file: "src/admin/http/document.ts",
+    find: 'verbs.filter(({ kind }) => kind === "change")',
+    replace: 'verbs.filter(({ kind, tag }) => kind === "change" && tag !== "Limits")',
+    caughtBy: ["test/admin/http/document.test.ts > may conflict"],
+    rule: "docs/management.md, Using the interface",
+  },
+  {
     name: "the repeat of a plan's creation finds the plan in the way",
     file: "src/admin/management/plans.ts",
     find: '.get(name)?.source === "file";',

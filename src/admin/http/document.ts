@@ -11,10 +11,6 @@ import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { encode } from "../../core/schema/codec.ts";
 import { Components, type Json, type JsonObject } from "../../features/openapi/components.ts";
 import { codesOf, faultDescription, statusesOf } from "../../features/openapi/faults.ts";
-import { Key } from "../management/key.ts";
-import { Organization } from "../management/organizations.ts";
-import { Plan } from "../management/plans.ts";
-import { Team } from "../management/team.ts";
 import type { Live, Tag, Verb } from "../management/verb.ts";
 import { verbs } from "../management/verbs.ts";
 import { faultsOf, managementPath, placesOf } from "./gate.ts";
@@ -83,6 +79,9 @@ const introduction = [
   "**Errors** have five keys, always present: `code` is for programs, `message` for people. Fields and parameters that do not exist are refused.",
 ].join("\n\n");
 
+/** The things that a change can find at another version than the one that was read. */
+const changeable = new Set(verbs.filter(({ kind }) => kind === "change").map(({ answers }) => answers as TSchema));
+
 const ManagementFault = Type.Object(
   {
     error: Type.Object({
@@ -91,7 +90,7 @@ const ManagementFault = Type.Object(
       param: nullable(Type.String({ description: "Path of the first offending field." })),
       code: Type.String(),
       request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$" }),
-      current: Type.Optional(Type.Union([Organization, Plan, Team, Key])),
+      current: Type.Optional(Type.Union([...changeable])),
     }),
   },
   { $id: "Error" },
