@@ -20,7 +20,7 @@ export async function setHook(
 ): Promise<NoticeDestination> {
   const made = { id: `dest_${Bun.randomUUIDv7().replaceAll("-", "")}`, secret, renews };
   const { name = webhook } = settings;
-  return (await acts.setDestination(owner, name, settingsOf(settings), made, actor)).destination;
+  return (await acts.setDestination(owner, name, () => settingsOf(settings), made, actor)).destination;
 }
 
 export const findHook = (acts: Pick<NoticeAdministration, "findDestination">, owner: NoticeOwner) =>

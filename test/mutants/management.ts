@@ -11,6 +11,23 @@ const inOrder = "test/admin/management/lock-order.test.ts";
 
 export const management: Mutant[] = [
   {
+    name: "a change of a destination of notices is made of what it was before the lock",
+    file: "src/stores/postgres/notice-destinations.ts",
+    find: "        await lockOwner(tx, uuid);\n        const before = await read(tx, uuid, name);\n        const settings = settingsAfter(before);\n",
+    replace:
+      "        const before = await read(tx, uuid, name);\n        await lockOwner(tx, uuid);\n        const settings = settingsAfter(before);\n",
+    caughtBy: ["test/admin/management/notices.test.ts"],
+    rule: "docs/notices.md",
+  },
+  {
+    name: "a change of the calendar is made of none",
+    file: "src/stores/postgres/organizations.ts",
+    find: "const calendar = calendarAfter(last);",
+    replace: "const calendar = calendarAfter(null);",
+    caughtBy: ["test/admin/management/zones.test.ts > has both of two changes"],
+    rule: "docs/design/usage.md, Calendars",
+  },
+  {
     name: "the contract does not say what a change may find",
     file: "src/admin/http/document.ts",
     find: 'verbs.filter(({ kind }) => kind === "change")',

@@ -52,18 +52,13 @@ interface CalendarInput {
   monthStarts?: number | null | undefined;
 }
 
-/**
- * The calendar with the given members; the other members come from the existing calendar. Undefined: nothing was given.
- */
-export async function calendarFrom(
-  { administration }: Pick<ManagementContext, "administration">,
-  { zone = null, weekStarts = null, monthStarts = null }: CalendarInput,
-  before: Calendar | null,
-): Promise<Calendar | undefined> {
-  if (zone === null && weekStarts === null && monthStarts === null) return undefined;
-  const named = zone ?? before?.zone ?? fail("Specify the time zone, too, such as Europe/Berlin.");
+export const isCalendarGiven = ({ zone, weekStarts, monthStarts }: CalendarInput) =>
+  zone != null || weekStarts != null || monthStarts != null;
+
+/** The calendar with the given members; the other members come from the existing calendar. */
+export function calendarFrom({ zone, weekStarts, monthStarts }: CalendarInput, before: Calendar | null): Calendar {
   return {
-    zone: await knownZone(administration, named),
+    zone: zone ?? before?.zone ?? fail("Specify the time zone, too, such as Europe/Berlin."),
     weekStarts: weekStarts ?? before?.weekStarts ?? "monday",
     monthStarts: monthStarts ?? before?.monthStarts ?? 1,
   };
@@ -78,8 +73,9 @@ export async function firstCalendar(
   given: CalendarInput,
 ): Promise<Calendar | null> {
   const ofService = given.zone === null ? null : await context.calendar();
-  const wanted = ofService ? { ...given, zone: given.zone ?? ofService.zone } : given;
-  return (await calendarFrom(context, wanted, ofService)) ?? null;
+  if (!ofService && !isCalendarGiven(given)) return null;
+  const first = calendarFrom(given, ofService);
+  return { ...first, zone: await knownZone(context.administration, first.zone) };
 }
 
 /** The name of a time zone as the database writes it. */

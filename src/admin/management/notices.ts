@@ -186,10 +186,10 @@ export const noticeVerbs = [
     async act(context, input) {
       const { actor, notices, newUuid, random } = context;
       const owner = await openOwner(context, input.organization);
-      const before = await notices.findDestination(owner?.id ?? null, input.name);
-      const settings = settingsOf(input, before, { canSeal: notices.canSeal, domains: await context.mailDomains() });
+      const service = { canSeal: notices.canSeal, domains: await context.mailDomains() };
       const secret = `whsec_${random(secret_bytes).toBase64({ alphabet: "base64url", omitPadding: true })}`;
       const made = { id: idOf(newUuid(), "dest_"), secret, renews: input.newSecret === true };
+      const settings = (before: NoticeDestination | null) => settingsOf(input, before, service);
       const set = await notices.setDestination(owner?.id ?? null, input.name, settings, made, actor);
       return { ...set.destination, secret: set.isNewSecret ? secret : null };
     },

@@ -6,7 +6,15 @@ import Type from "typebox";
 import { inWords } from "../../core/inference/money.ts";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { instant } from "../../core/time/written.ts";
-import { calendarFacts, calendarFlags, calendarFrom, calendarMembers } from "./calendars.ts";
+import type { Calendar } from "../store/calendar.ts";
+import {
+  calendarFacts,
+  calendarFlags,
+  calendarFrom,
+  calendarMembers,
+  isCalendarGiven,
+  knownZone,
+} from "./calendars.ts";
 import { flag } from "./command.ts";
 import { fail } from "./error.ts";
 import { dollars, givenMoney, limitNanos } from "./money.ts";
@@ -123,18 +131,19 @@ Examples:
   $ sluice org update acme --no-zone`,
     },
     async act(context, input) {
-      const { calendar, nextCalendar } = await context.organizationOf(input.organization);
-      const before = nextCalendar ? nextCalendar.calendar : calendar;
       const takesAway = input.zone === null;
       if (takesAway && (input.weekStarts != null || input.monthStarts != null))
         fail(
           "Without a time zone, weeks and months are counted from the start of the billing cycle. Leave out on which day they begin.",
         );
-      const wanted = takesAway ? null : await calendarFrom(context, input, before);
-      if (wanted === undefined) fail("Specify the zone, or the day on which a week or a month begins.");
-      return changeOrganization(context, input, (id, version) =>
-        context.administration.setOrganizationCalendar(id, wanted, context.actor, version),
-      );
+      if (!takesAway && !isCalendarGiven(input))
+        fail("Specify the zone, or the day on which a week or a month begins.");
+      return changeOrganization(context, input, async (id, version) => {
+        const { actor, administration } = context;
+        const zone = input.zone == null ? null : await knownZone(administration, input.zone);
+        const after = (before: Calendar | null) => (takesAway ? null : calendarFrom({ ...input, zone }, before));
+        return administration.setOrganizationCalendar(id, after, actor, version);
+      });
     },
   }),
   verb({

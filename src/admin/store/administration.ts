@@ -85,11 +85,12 @@ export interface Administration extends TeamAdministration, LimitAdministration,
   ): Promise<Changed | "has_calendar">;
   /**
    * Sets a calendar for weeks and months, or removes it: from the end of the running week and month on, or at once if
-   * nothing was used yet. `calendar_changes`: another calendar was set this month.
+   * nothing was used yet. `calendarAfter` makes it of the one before, while no other change of the organization can be
+   * made. `calendar_changes`: another calendar was set this month.
    */
   setOrganizationCalendar(
     id: string,
-    calendar: Calendar | null,
+    calendarAfter: (before: Calendar | null) => Calendar | null,
     actor: Actor,
     version?: number | null,
   ): Promise<Changed | "calendar_changes">;

@@ -79,13 +79,14 @@ export interface NoticeAdministration {
   ): Promise<PageOf<NoticeDestination>>;
   findDestination(owner: NoticeOwner, name: string): Promise<NoticeDestination | null>;
   /**
-   * Creates or changes a destination. The ID and the secret are for a new one. An existing destination keeps its own; with
+   * Creates or changes a destination. `settings` are made of those before, while no other change of it can be made;
+   * null: there is none yet. The ID and the secret are for a new one. An existing destination keeps its own; with
    * `renews`, it gets the given secret.
    */
   setDestination(
     owner: NoticeOwner,
     name: string,
-    settings: DestinationSettings,
+    settings: (before: NoticeDestination | null) => DestinationSettings,
     secret: { id: string; secret: string; renews: boolean },
     actor: Actor,
   ): Promise<{ destination: NoticeDestination; isNewSecret: boolean }>;

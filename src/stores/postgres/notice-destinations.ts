@@ -37,11 +37,12 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
       return pageOf(rows, limit);
     },
     findDestination: (owner, name) => read(db, uuidOfOwner(owner), name),
-    setDestination: (owner, name, settings, { id, secret, renews }, actor) =>
+    setDestination: (owner, name, settingsAfter, { id, secret, renews }, actor) =>
       transact(db, async (tx) => {
         const uuid = uuidOfOwner(owner);
         await lockOwner(tx, uuid);
         const before = await read(tx, uuid, name);
+        const settings = settingsAfter(before);
         const at = await storeNow(tx);
         await write(tx, sealing, { uuid, name, id: before?.id ?? id, isNew: before === null }, settings, {
           secret: before === null || renews ? secret : null,

@@ -149,10 +149,12 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
         return { action: "organization.anchor", details };
       }),
 
-    setOrganizationCalendar: (id, calendar, actor, version) =>
+    setOrganizationCalendar: (id, calendarAfter, actor, version) =>
       change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
         const before = (await readOrganization(tx, row.id))!;
-        if (isDeepStrictEqual((before.nextCalendar ?? before).calendar, calendar)) return null;
+        const last = (before.nextCalendar ?? before).calendar;
+        const calendar = calendarAfter(last);
+        if (isDeepStrictEqual(last, calendar)) return null;
         const countsFrom = await setCalendar(tx, id, calendar);
         if (countsFrom === null) return "calendar_changes";
         const details = { calendar: calendarDetails(calendar), counts_from: countsFrom };

@@ -4,22 +4,15 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
 import { people as peopleOf } from "../../../src/stores/postgres/people.ts";
+import { actsWaiting } from "../../harness/acts-waiting.ts";
 import { issuer } from "../../harness/members.ts";
-import { until } from "../../harness/until.ts";
 import { worldForTests } from "./own-world.ts";
 import { actingAs, callersIn } from "./world.ts";
 
 setDefaultTimeout(60_000);
 const world = worldForTests();
 
-/** Waits until this number of acts wait for locks. */
-const waiting = (acts = 1) =>
-  until(async () => {
-    const rows = await world.db.query(
-      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-    );
-    return rows.length === acts;
-  });
+const waiting = (acts = 1) => actsWaiting(world.db, acts);
 
 test("an organization's administrator limits somebody who is signing in", async () => {
   const { db, people, acme } = world;

@@ -6,6 +6,7 @@ import type { Management } from "../../../src/admin/management/verbs.ts";
 import type { Book } from "../../../src/stores/postgres/ledger.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { admitOf, openLedger, type Store, settleOf, unlimited } from "../../core/store/ledger-stores.ts";
+import { whileLocked } from "../../harness/acts-waiting.ts";
 import { plansNamed } from "./empty-ledger.ts";
 import { nodeOn } from "./world.ts";
 
@@ -38,6 +39,16 @@ describe("the calendar of an organization", () => {
     expect((await book.windows(made.id, unlimited)).month).toMatchObject({
       resetAt: new Date("2026-11-30T23:00:00Z"),
     });
+  });
+
+  test("has both of two changes at once that name different members", async () => {
+    const { id } = await manage.createOrganization({ slug: "at-once", zone: "Europe/Berlin" });
+    await whileLocked(store.db, id, [
+      () => manage.updateCalendar({ organization: "at-once", weekStarts: "sunday" }),
+      () => manage.updateCalendar({ organization: "at-once", monthStarts: 15 }),
+    ]);
+    const calendar = { zone: "Europe/Berlin", weekStarts: "sunday", monthStarts: 15 };
+    expect(await manage.findOrganization({ organization: "at-once" })).toMatchObject({ calendar });
   });
 
   test("changes once the running month has ended, once a month, and goes back to the anchor", async () => {

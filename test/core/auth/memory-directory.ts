@@ -134,9 +134,9 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       changed(id, actor, "organization.plan", (one) => {
         one.plan = plan;
       }),
-    setOrganizationCalendar: async (id, calendar, actor) =>
+    setOrganizationCalendar: async (id, calendarAfter, actor) =>
       changed(id, actor, "organization.calendar", (one) => {
-        one.calendar = calendar;
+        one.calendar = calendarAfter(one.calendar);
       }),
     knownZone: async (name) => name,
     zones: async () => [],

@@ -202,7 +202,7 @@ describe("the queue", () => {
     const at = { address: to.join(","), host: to.join(", ") };
     const settings = { form: "mail" as const, ...at, shares: [], keyExpiryDays: 0 };
     const made = { id: `dest_${Bun.randomUUIDv7().replaceAll("-", "")}`, secret: "x", renews: false };
-    await acts().setDestination(organization, name, settings, made, "cli:test");
+    await acts().setDestination(organization, name, () => settings, made, "cli:test");
   }
   const found = async (organization: string) => (await acts().findDestination(organization, "mail"))!;
   const suspend = (organization: string) => acts().setOrganizationStatus(organization, "suspended", "cli:test");
