@@ -11,6 +11,14 @@ const inOrder = "test/admin/management/lock-order.test.ts";
 
 export const management: Mutant[] = [
   {
+    name: "a search shows models after all else",
+    file: "src/admin/management/search.ts",
+    find: "found.sort((one, other) => one.rank - other.rank).slice",
+    replace: "found.slice",
+    caughtBy: ["test/admin/management/names.test.ts > finds a model by its name"],
+    rule: "docs/console.md",
+  },
+  {
     name: "a change of a destination of notices is made of what it was before the lock",
     file: "src/stores/postgres/notice-destinations.ts",
     find: "        await lockOwner(tx, uuid);\n        const before = await read(tx, uuid, name);\n        const settings = settingsAfter(before);\n",

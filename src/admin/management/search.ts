@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import { type SearchedKind, searchedKinds } from "../store/search.ts";
+import { type Rank, type SearchedKind, searchedKinds } from "../store/search.ts";
 import { type Column, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { servedModels } from "./models.ts";
@@ -27,6 +27,7 @@ const Found = Type.Object(
   { $id: "Found" },
 );
 type Found = Value<typeof Found>;
+type Ranked = Found & { rank: Rank };
 
 const example: Found = {
   kind: "team",
@@ -97,7 +98,8 @@ export const searchVerbs = [
         ...(await requestsFound(context, asked)),
         ...(await modelsFound(context, asked)),
       ];
-      return { data: found.slice(0, limit) };
+      const best = found.sort((one, other) => one.rank - other.rank).slice(0, limit);
+      return { data: best.map(({ rank: _, ...one }) => one) };
     },
   }),
 ] as const;
@@ -112,7 +114,7 @@ interface SearchQuery {
 /** A `member` lists only their own keys and requests, and models. */
 const ofMembers: readonly FoundKind[] = ["key", "request", "model"];
 
-async function thingsFound({ administration, person }: ManagementContext, asked: SearchQuery): Promise<Found[]> {
+async function thingsFound({ administration, person }: ManagementContext, asked: SearchQuery): Promise<Ranked[]> {
   const isSearched = (kind: FoundKind): kind is SearchedKind => searchedKinds.some((one) => one === kind);
   return administration.search({ ...asked, kinds: asked.kinds.filter(isSearched), personId: person ?? undefined });
 }
@@ -121,7 +123,7 @@ async function thingsFound({ administration, person }: ManagementContext, asked:
 async function requestsFound(
   context: ManagementContext,
   { text, kinds, limit, organizationId }: SearchQuery,
-): Promise<Found[]> {
+): Promise<Ranked[]> {
   const [, digits] = /^req_([0-9a-f]{4,32})$/.exec(text) ?? [];
   if (digits === undefined || !kinds.includes("request")) return [];
   const { items } = await context.requests.listRequests({
@@ -138,6 +140,7 @@ async function requestsFound(
     name: requestId,
     organization,
     detail: outcome,
+    rank: 0,
   }));
 }
 
@@ -158,10 +161,18 @@ function following(digits: string): string {
   return `req_${next.length > 32 ? "f".repeat(32) : next.padStart(32, "0")}`;
 }
 
-async function modelsFound(context: ManagementContext, { text, kinds }: SearchQuery): Promise<Found[]> {
+async function modelsFound(context: ManagementContext, { text, kinds }: SearchQuery): Promise<Ranked[]> {
   if (!kinds.includes("model")) return [];
   const wanted = text.toLowerCase();
-  return ((await servedModels(context)) ?? [])
-    .filter(({ id, aliases }) => [id, ...aliases].some((name) => name.toLowerCase().includes(wanted)))
-    .map(({ id, kind }) => ({ kind: "model", id, name: id, organization: null, detail: kind }));
+  return ((await servedModels(context)) ?? []).flatMap(({ id, kind, aliases }) => {
+    const ranks = [id, id.split("/").at(-1)!, ...aliases].flatMap((name) => rankOf(name.toLowerCase(), wanted) ?? []);
+    const found = { kind: "model" as const, id, name: id, organization: null, detail: kind };
+    return ranks.length > 0 ? [{ ...found, rank: Math.min(...ranks) as Rank }] : [];
+  });
+}
+
+function rankOf(name: string, wanted: string): Rank | null {
+  if (name === wanted) return 0;
+  if (name.startsWith(wanted)) return 1;
+  return name.includes(wanted) ? 2 : null;
 }

@@ -21,7 +21,11 @@ export interface FoundThing {
   organization: string | null;
   /** The text that tells the thing from others of the same name: a slug, an e-mail address, whose key it is. */
   detail: string | null;
+  rank: Rank;
 }
+
+/** How well a name matches: 0: it is the text, or the ID begins with it; 1: it begins with it; 2: it contains it. */
+export type Rank = 0 | 1 | 2;
 
 export interface Searching {
   /**

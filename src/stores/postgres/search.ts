@@ -112,6 +112,6 @@ function statementOf(kinds: readonly SearchedKind[], isById: boolean): string {
       from ${from} where ${where} and ${matches} order by rank, name, x.id limit $3)`;
   });
   // The first part only gives the parameters their types, since the queries of the kinds may not use all of them.
-  return `with asked as (select $1::uuid, $2::uuid) select f.kind, f.id, f.name, f.organization, f.detail from (${parts.join(" union all ")}) f
+  return `with asked as (select $1::uuid, $2::uuid) select f.kind, f.id, f.name, f.organization, f.detail, f.rank from (${parts.join(" union all ")}) f
     order by f.rank, f.place, f.name, f.id limit $3`;
 }

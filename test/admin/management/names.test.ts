@@ -44,6 +44,20 @@ describe("a search", () => {
     });
   });
 
+  test("finds a model by its name before the many things whose names only begin with it", () =>
+    apart(world, async ({ root: manage }) => {
+      const asked = { text: "writer-1" };
+      for (let number = 1; number <= 11; number++)
+        await manage.createKey({ organization: "acme", name: `writer-1 ${number}` });
+      const { data } = await manage.search(asked);
+      expect(data).toHaveLength(10);
+      expect(data[0]).toEqual({
+        ...{ kind: "model", id: "acme/writer-1", name: "acme/writer-1", organization: null, detail: "chat" },
+      });
+      expect((await namesFound(manage, { text: "ACME/writer-1" }))[0]).toBe("acme/writer-1");
+      expect((await manage.search({ text: "writer", limit: 1 })).data).toMatchObject([{ kind: "key" }]);
+    }));
+
   test("finds a thing by its ID and by the beginning of it", async () => {
     const { teams, people, keys, acme, manage } = world;
     for (const id of [acme, teams.research, people.ann, keys.key, requestId])

@@ -230,7 +230,9 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       const wanted = text.toLowerCase();
       const found = [...keys.values()].filter(({ name }) => name.toLowerCase().includes(wanted));
       const all = found.map(({ id, name, organization, owner }) => ({ id, name, organization, detail: owner }));
-      return kinds.includes("key") ? all.slice(0, limit).map((one) => ({ kind: "key" as const, ...one })) : [];
+      return kinds.includes("key")
+        ? all.slice(0, limit).map((one) => ({ kind: "key" as const, rank: 2 as const, ...one }))
+        : [];
     },
     async auditHead() {
       return { number: head().number, hash: head().hash ?? chainBeginning };
