@@ -8,8 +8,49 @@ const kinds = "docs/access.md, Kinds of keys";
 const ownLimits = "docs/access.md, Limits of one's own";
 const raising = "test/admin/management/own-limits.test.ts";
 const inOrder = "test/admin/management/lock-order.test.ts";
+const repeats = "docs/management.md, Using the interface";
 
 export const management: Mutant[] = [
+  {
+    name: "an invitation that is revoked is not revoked again",
+    file: "src/admin/management/invitations.ts",
+    find: 'if (now.state === "revoked") return',
+    replace: 'if (now.state === "taken") return',
+    caughtBy: ["test/admin/management/invitations.test.ts > after it was revoked"],
+    rule: repeats,
+  },
+  {
+    name: "an organization that is closed is not closed again with a version",
+    file: "src/admin/management/organization-changes.ts",
+    find: '        organization.status === "closed"\n',
+    replace: '        organization.status === "closed" && input.version === undefined\n',
+    caughtBy: ["test/core/http/policies.test.ts > that is closed can be listed"],
+    rule: repeats,
+  },
+  {
+    name: "the same start of a billing cycle is a change",
+    file: "src/stores/postgres/organizations.ts",
+    find: "if ((before.nextAnchor ?? before).anchorAt.getTime() === anchorAt.getTime()) return null;",
+    replace: "",
+    caughtBy: ["test/admin/management/zones.test.ts > set again changes nothing"],
+    rule: repeats,
+  },
+  {
+    name: "an increase that has ended cannot be ended",
+    file: "src/admin/management/limit-change.ts",
+    find: 'const isThere = models === "" || ',
+    replace: "const isThere = ",
+    caughtBy: ["test/admin/management/limits.test.ts > a temporary increase ends when it is said"],
+    rule: repeats,
+  },
+  {
+    name: "a slip in the models of an increase ends nothing, and says so to nobody",
+    file: "src/admin/management/limit-change.ts",
+    find: "  if (!isThere)\n",
+    replace: "  if (!isThere && !models)\n",
+    caughtBy: ["test/admin/management/limits.test.ts > a temporary increase ends when it is said"],
+    rule: repeats,
+  },
   {
     name: "a search shows models after all else",
     file: "src/admin/management/search.ts",
@@ -41,7 +82,7 @@ export const management: Mutant[] = [
     find: 'verbs.filter(({ kind }) => kind === "change")',
     replace: 'verbs.filter(({ kind, tag }) => kind === "change" && tag !== "Limits")',
     caughtBy: ["test/admin/http/document.test.ts > may conflict"],
-    rule: "docs/management.md, Using the interface",
+    rule: repeats,
   },
   {
     name: "the repeat of a plan's creation finds the plan in the way",
@@ -49,7 +90,7 @@ export const management: Mutant[] = [
     find: '.get(name)?.source === "file";',
     replace: ".get(name) !== undefined;",
     caughtBy: [`${served} > with the same key creates nothing`],
-    rule: "docs/management.md, Using the interface",
+    rule: repeats,
   },
   {
     name: "an address is drained to which nothing is sent",
@@ -73,7 +114,7 @@ export const management: Mutant[] = [
     find: "          additionalProperties: false,\n",
     replace: "",
     caughtBy: ["test/admin/management/limits.test.ts > a misspelt member"],
-    rule: "docs/management.md, Using the interface",
+    rule: repeats,
   },
   {
     name: "limits are for models of any name",
@@ -89,7 +130,7 @@ export const management: Mutant[] = [
     find: "at.getUTCFullYear() >= 1 &&",
     replace: "at.getUTCFullYear() >= 0 &&",
     caughtBy: ["test/admin/management/parse.test.ts > is none, in words"],
-    rule: "docs/management.md, Using the interface",
+    rule: repeats,
   },
   {
     name: "root makes files in another user's embedded database",

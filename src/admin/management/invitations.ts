@@ -183,7 +183,7 @@ Examples:
     name: "revokeInvitation",
     route: "POST /invitations/{id}/revoke",
     summary: "Revoke an invitation",
-    description: "Nobody takes it any more. A membership that it gave stays: take that.",
+    description: "Nobody takes it any more. A membership that it gave stays: take that. Repeating it changes nothing.",
     roles: managers,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
@@ -205,8 +205,9 @@ Examples:
       const ended = await context.invitations.revokeInvitation(named, context.actor);
       if (ended === null) return noInvitation(named);
       if (ended !== "not_open") return shownIn(await context.currency(), ended);
-      const { state } = (await context.invitations.findInvitation(named)) ?? found;
-      return fail(`This invitation is no longer open: it is ${state}.`, "wrong_state");
+      const now = (await context.invitations.findInvitation(named)) ?? found;
+      if (now.state === "revoked") return shownIn(await context.currency(), now);
+      return fail(`This invitation is no longer open: it is ${now.state}.`, "wrong_state");
     },
   }),
 ] as const;

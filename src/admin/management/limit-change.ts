@@ -142,8 +142,13 @@ function raisesAfter(
     return [...others, raiseOf({ ...change, models, limits: change.limits }, now, organization, known)];
   if (change && (change.limits === undefined || change.until != null))
     fail("Specify the limits to increase, such as week=20. To end a temporary increase, give no instant.");
-  if (others.length === now.raises.length)
-    fail(`The limits of this ${now.subject} have no temporary increase, so there is nothing to end.`, "wrong_state");
+  // To end it again changes nothing. A pattern without limits is a slip, by which the increase that was meant would go on.
+  const isThere = models === "" || now.models.has(models) || others.length < now.raises.length;
+  if (!isThere)
+    fail(
+      `This ${now.subject} has no limits for '${parse.excerpt(models)}', so there is nothing to end.`,
+      "wrong_state",
+    );
   return others;
 }
 

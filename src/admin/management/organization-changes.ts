@@ -194,12 +194,12 @@ Examples:
     async act(context, input) {
       const { administration, actor, organizationOf } = context;
       const organization = await organizationOf(input.organization);
-      const isRepeat = organization.status === "closed" && input.version === undefined;
-      const closed = isRepeat
-        ? await shownOrganization(context, organization)
-        : await changeOrganization(context, input, (id, version) =>
-            administration.closeOrganization(id, actor, version),
-          );
+      const closed =
+        organization.status === "closed"
+          ? await shownOrganization(context, organization)
+          : await changeOrganization(context, input, (id, version) =>
+              administration.closeOrganization(id, actor, version),
+            );
       await administration.purgeContent(closed.id);
       return closed;
     },

@@ -142,10 +142,11 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
 
     setOrganizationAnchor: (id, anchorAt, actor, version) =>
       change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
-        const before = await readOrganization(tx, row.id);
-        if (before?.calendar || before?.nextCalendar?.calendar) return "has_calendar";
+        const before = (await readOrganization(tx, row.id))!;
+        if (before.calendar || before.nextCalendar?.calendar) return "has_calendar";
+        if ((before.nextAnchor ?? before).anchorAt.getTime() === anchorAt.getTime()) return null;
         const countsFrom = await setAnchor(tx, id, anchorAt);
-        const details = { anchor_at: anchorAt, counts_from: countsFrom, before: before?.anchorAt };
+        const details = { anchor_at: anchorAt, counts_from: countsFrom, before: before.anchorAt };
         return { action: "organization.anchor", details };
       }),
 

@@ -4,7 +4,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import type { ManagementError } from "../../../src/admin/management/error.ts";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import { inNanos } from "../../harness/limits.ts";
-import { apart, worldForTests } from "./own-world.ts";
+import { apart, codeOf, worldForTests } from "./own-world.ts";
 
 setDefaultTimeout(60_000);
 const world = worldForTests();
@@ -32,7 +32,12 @@ test("a temporary increase ends when it is said, and not by a change that names 
       expect(await refused).toStartWith("Specify the limits to increase");
     }
     expect((await manage.findTeamLimits({ team })).raises).toHaveLength(1);
-    expect((await manage.updateTeamLimits({ team, raise: { limits: null } })).raises).toEqual([]);
+    const ended = await manage.updateTeamLimits({ team, raise: { limits: null } });
+    expect(ended.raises).toEqual([]);
+    for (const raise of [null, { limits: null }])
+      expect((await manage.updateTeamLimits({ team, raise })).version).toBe(ended.version);
+    const slip = manage.updateTeamLimits({ team, raise: { models: "acmee/*", limits: null } });
+    expect(await codeOf(slip)).toBe("wrong_state");
   }));
 
 test("keys and people inherit limit by limit, live: their own, their team's, the organization's", () =>

@@ -101,6 +101,17 @@ describe("the calendar of an organization", () => {
   });
 });
 
+test("the start of a billing cycle that is set again changes nothing, and nobody's version", async () => {
+  const organization = "cyclic";
+  await manage.createOrganization({ slug: organization });
+  const set = await manage.setAnchor({ organization, anchor: "2026-12-01" });
+  const { number } = await manage.auditHead();
+  expect(await manage.setAnchor({ organization, anchor: "2026-12-01T00:00:00Z" })).toEqual(set);
+  expect((await manage.auditHead()).number).toBe(number);
+  const { version } = await manage.setAnchor({ organization, anchor: "2026-12-02" });
+  expect(version).toBe(set.version + 1);
+});
+
 describe("doctor", () => {
   test("an instant of an hour that comes twice is told from the other by its offset", () => {
     const offset_ms = offsetsIn("Europe/Berlin");

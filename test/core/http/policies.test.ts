@@ -169,6 +169,9 @@ describe("an organization", () => {
     expect(closed.body).toMatchObject({ status: "closed", plan: null, version: 2 });
     const again = await port.post(`/organizations/${slug}/close`, {});
     expect(again.body).toEqual(closed.body);
+    // The answer to a close with the version was lost, and its caller asks again.
+    const withVersion = await port.ask(`/organizations/${slug}/close`, { method: "POST", body: {}, version: 1 });
+    expect([withVersion.status, withVersion.body]).toEqual([200, closed.body]);
     const { body } = await port.ask("/organizations?status=closed");
     expect(body.data!.map((one) => one.slug)).toContain(slug);
     expect((await port.ask(`/usage/report?organization=${slug}`)).status).toBe(200);

@@ -28,6 +28,7 @@ interface Shown {
   raises: { limits: Record<string, { amount: string } | number | null>; until: string; set_by: string }[];
   in_force: Record<string, { limit: { amount: string } | null; from: string | null }>;
   standing: { week: { limit: object | null } } | null;
+  version: number;
 }
 const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
 const chat = (key: string, content: string, rest: object = {}) =>
@@ -68,7 +69,7 @@ test("a raise that is not valid is refused, with what to do instead", async () =
     [/ends within 366 days/, 1, "week=0.000001", "--until", soon(400 * 86_400_000)],
     [/increase of 'week' needs a number above \$0\.0000009, and not 'none'/, 1, "week=none", "--until", in1h],
     [/what to increase and until when/, 2],
-    [/no temporary increase, so there is nothing to end/, 1, "--end"],
+    [/no limits for 'acme\/\*', so there is nothing to end/, 1, "--end", "--models", "acme/*"],
     [/nothing else with --end/, 2, "--end", "week=0.000001"],
     [/is not an instant|must be an instant/, 1, "week=0.000001", "--until", "tomorrow"],
     [/no limits for 'acme\/\*', so there is nothing to increase/, 1, "week=0.1", "--until", in1h, "--models", "acme/*"],
