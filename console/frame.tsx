@@ -1,7 +1,8 @@
 /** The frame around every page: navigation, search, who is signed in, and the region that speaks to screen readers. */
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { path } from "./core/address.ts";
 import { announcement } from "./core/announce.ts";
+import { actsIn } from "./core/http.ts";
 import { changeOrganization, membership, session, signOut } from "./core/session.ts";
 import { nextTheme, theme } from "./core/theme.ts";
 import { isListed, isSeen, type PageEntry, pages } from "./pages.ts";
@@ -14,6 +15,8 @@ export function Frame() {
   const { page, id, tab } = placeOf(path.value, seen);
   const current = page?.path;
   const name = page?.name ?? "Not found";
+  // What is shown is of the organization in which the reader acts: for another one, nothing of it stays.
+  const organization = actsIn.value ?? "";
   useEffect(() => {
     announcement.value = name;
   }, [name, id]);
@@ -52,11 +55,11 @@ export function Frame() {
       </nav>
       <div class="side">
         <header class="top">
-          <Search pages={listed} />
+          <Search key={organization} pages={listed} />
           <Who />
         </header>
         <main id="main" tabIndex={-1} ref={main}>
-          <PageShown page={page} id={id} tab={tab} first={listed[0]} />
+          <PageShown key={organization} page={page} id={id} tab={tab} first={listed[0]} />
         </main>
       </div>
       <div class="hidden" role="status" aria-live="polite">
@@ -105,15 +108,20 @@ function decoded(text: string): string {
 function Who() {
   const { name = "", email, memberships = [], role } = session.value ?? {};
   const own = membership.value;
+  const [failure, setFailure] = useState<string | null>(null);
+  const change = async (field: HTMLSelectElement) => {
+    setFailure(null);
+    await changeOrganization(field.value).catch((refusal: Error) => {
+      field.value = own!.organization;
+      setFailure(refusal.message);
+    });
+  };
   const themes = { system: "Theme: system", light: "Theme: light", dark: "Theme: dark" };
   return (
     <div class="who">
+      {failure && <span role="alert">{failure}</span>}
       {own && memberships.length > 1 ? (
-        <select
-          aria-label="Organization"
-          value={own.organization}
-          onChange={(event) => changeOrganization(event.currentTarget.value)}
-        >
+        <select aria-label="Organization" value={own.organization} onChange={(event) => change(event.currentTarget)}>
           {memberships.map(({ organization }) => (
             <option key={organization} value={organization}>
               {organization}

@@ -12,9 +12,9 @@ export const actsIn = signal<string | null>(keptOrganization.get());
 export const sessionEnded = signal<string | null>(null);
 
 /** Sends a request for this session. Throws Refusal. */
-export async function send(sent: Sent): Promise<Response> {
+export async function send(sent: Sent, organization = actsIn.value): Promise<Response> {
   try {
-    return await request(sent, { secret: secret(), organization: actsIn.value });
+    return await request(sent, { secret: secret(), organization });
   } catch (failure) {
     if (failure instanceof Refusal && failure.status === 401 && secret() !== null) {
       keepSecret(null);
@@ -25,6 +25,6 @@ export async function send(sent: Sent): Promise<Response> {
 }
 
 /** Sends a request for this session, and reads the JSON of its answer. Throws Refusal. */
-export async function json<Answer>(sent: Sent): Promise<Answer> {
-  return (await (await send(sent)).json()) as Answer;
+export async function json<Answer>(sent: Sent, organization?: string): Promise<Answer> {
+  return (await (await send(sent, organization)).json()) as Answer;
 }

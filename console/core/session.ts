@@ -1,5 +1,6 @@
 /** Who is signed in, and how one signs in and out. */
-import { computed, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
+import { go, path } from "./address.ts";
 import { actsIn, json, send, sessionEnded } from "./http.ts";
 import { keptOrganization } from "./kept.ts";
 import { keepSecret } from "./secret.ts";
@@ -80,10 +81,17 @@ export async function signOut(): Promise<void> {
   if (leave) location.assign(leave);
 }
 
-/** Switches to the membership in another organization. */
+/**
+ * Switches to the membership in another organization. The page begins anew (frame.tsx), without its filters and its
+ * place in a list, which are of the organization before.
+ */
 export async function changeOrganization(organization: string): Promise<void> {
-  actIn(organization);
-  session.value = await json<Session>({ method: "get", path: "/session" });
+  const next = await json<Session>({ method: "get", path: "/session" }, organization);
+  batch(() => {
+    actIn(organization);
+    session.value = next;
+    go(path.value);
+  });
 }
 
 function actIn(organization: string | null): void {

@@ -1,0 +1,62 @@
+// The session of a tab in a real browser: by which membership it acts, and what a server that cannot answer leaves of it.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { type Money, nanosOf } from "../../../src/core/inference/money.ts";
+import { until } from "../../harness/until.ts";
+import { browserForTests, describeInBrowser } from "./browser-group.ts";
+import type { Tab } from "./chromium.ts";
+import { type ConsoleNode, signInAs, startConsoleNode } from "./node.ts";
+
+setDefaultTimeout(120_000);
+
+describeInBrowser("the session of a tab", () => {
+  let node: ConsoleNode;
+
+  const newTab = browserForTests(startConsoleNode, async (started) => {
+    node = started;
+    const { sluice, people } = node;
+    const { key } = await sluice.json<{ key: string }>("key", "create", "--org", "marked", "--name", "used");
+    const asked = { model: "qwen/qwen3-32b", max_tokens: 20, messages: [{ role: "user", content: "Hello" }] };
+    await (await sluice.post("/v1/chat/completions", asked, { key })).text();
+    await until(async () => (await charged("marked")) > 0n);
+    await sluice.json("membership", "give", people.lead.id, "--org", "marked", "--role", "organization-admin");
+  });
+
+  async function charged(organization: string): Promise<bigint> {
+    const words = ["usage", "report", "--by", "model", "--org", organization];
+    const { total } = await node.sluice.json<{ total: { cost: { total: Money } } }>(...words);
+    return nanosOf(total.cost.total);
+  }
+
+  const organization = ({ page }: Tab) => page.locator("header").getByLabel("Organization", { exact: true });
+  const cost = async ({ page }: Tab) => {
+    const [amount] = (await page.locator(".dial .figure").first().getAttribute("title"))!.split(" ");
+    return nanosOf({ amount: amount! });
+  };
+
+  test("acts by the membership that one chooses, and all of the page is of that organization", async () => {
+    const tab = await signInAs(await newTab(node.url), node, "lead");
+    await tab.visit(`/usage?by=model&person=${node.people.lead.id}`);
+    expect(await organization(tab).inputValue()).toBe("marked");
+    await organization(tab).selectOption(node.sluice.organization);
+    // A filter names something of the organization before.
+    await tab.page.waitForURL(`${node.url}/usage`);
+    await tab.settled();
+    expect(await cost(tab)).toBe(await charged(node.sluice.organization));
+    await organization(tab).selectOption("marked");
+    const others = await charged("marked");
+    await until(async () => (await cost(tab)) === others);
+    expect(tab.found).toEqual([]);
+  });
+
+  test("stays in its organization where the server refuses to change it, and says why", async () => {
+    const tab = await signInAs(await newTab(node.url), node, "lead");
+    await tab.visit("/requests");
+    const message = "The database does not answer. Please try again.";
+    await tab.page.route(`${node.url}/session`, (route) =>
+      route.fulfill({ status: 503, json: { error: { message } } }),
+    );
+    await organization(tab).selectOption(node.sluice.organization);
+    await tab.page.getByRole("alert").getByText(message).waitFor();
+    expect(await organization(tab).inputValue()).toBe("marked");
+  });
+});
