@@ -54,6 +54,7 @@ sessionEnded.subscribe((why) => {
  */
 export async function begin(loads: () => void): Promise<void> {
   const taken = await (globalThis.takingUp ?? takeUp(loads));
+  globalThis.takingUp = undefined;
   actIn(taken.organization);
   keepSecret(taken.secret);
   session.value = taken.session;

@@ -33,6 +33,7 @@ export interface Session {
 export interface TakenUp {
   /** The secret of the session. Null: nobody is signed in. */
   secret: string | null;
+  /** The session. Null with a secret: the server cannot say now whose it is. */
   session: Session | null;
   /** The organization for which the session was requested. Null: the server chooses. */
   organization: string | null;
@@ -61,7 +62,9 @@ export async function takeUp(begins: () => void): Promise<TakenUp> {
     begins();
     return await takenUp(secret);
   } catch (failure) {
-    return nobody(failure instanceof Refusal ? failure.message : String(failure));
+    const isOver = failure instanceof Refusal && [401, 403].includes(failure.status);
+    const kept = isOver ? {} : { secret: keptSecret.get(), organization: keptOrganization.get() };
+    return { ...nobody(failure instanceof Refusal ? failure.message : String(failure)), ...kept };
   }
 }
 

@@ -1,8 +1,10 @@
 /** The ways to sign in: each issuer is a link, and an operator types a token. */
 import { useEffect, useState } from "preact/hooks";
 import { keptWanted } from "../core/kept.ts";
-import { problem, signInWithToken, type WaysIn, waysIn } from "../core/session.ts";
+import { secret } from "../core/secret.ts";
+import { begin, problem, signInWithToken, type WaysIn, waysIn } from "../core/session.ts";
 import { Mark } from "../frame.tsx";
+import { loadEarly } from "../later.tsx";
 import { Block } from "../parts/copy.tsx";
 
 export function SignIn() {
@@ -20,7 +22,12 @@ export function SignIn() {
       </h1>
       {problem.value && (
         <p class="failed" role="alert">
-          {problem.value}
+          {problem.value}{" "}
+          {secret() !== null && (
+            <button type="button" class="small" onClick={() => begin(loadEarly)}>
+              Try again
+            </button>
+          )}
         </p>
       )}
       {ways && ways.issuers.length > 0 && (

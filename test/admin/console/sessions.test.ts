@@ -59,4 +59,41 @@ describeInBrowser("the session of a tab", () => {
     await tab.page.getByRole("alert").getByText(message).waitFor();
     expect(await organization(tab).inputValue()).toBe("marked");
   });
+
+  test("is taken up again after the server could not answer, in the same organization", async () => {
+    const tab = await signInAs(await newTab(node.url), node, "lead");
+    const { organization: slug } = node.sluice;
+    await organization(tab).selectOption(slug);
+    await until(() => tab.page.evaluate(`sessionStorage.getItem("sluice-organization") === "${slug}"`));
+    await tab.visit("/teams");
+    const message = "The database does not answer. Please try again.";
+    const away = () =>
+      tab.page.route(`${node.url}/session`, (route) => route.fulfill({ status: 503, json: { error: { message } } }));
+    const isThere = async () => {
+      await tab.page.getByRole("heading", { level: 1, name: "Teams" }).waitFor();
+      expect(await organization(tab).inputValue()).toBe(slug);
+    };
+    await away();
+    await tab.page.reload();
+    await tab.page.getByRole("alert").getByText(message).waitFor();
+    await tab.page.unrouteAll();
+    await tab.page.getByRole("button", { name: "Try again" }).click();
+    await isThere();
+    await away();
+    await tab.page.reload();
+    await tab.page.getByRole("alert").getByText(message).waitFor();
+    await tab.page.unrouteAll();
+    await tab.page.reload();
+    await isThere();
+  });
+
+  test("is over where the server says so: the tab keeps no secret", async () => {
+    const tab = await signInAs(await newTab(node.url), node, "lead");
+    await tab.page.evaluate(`fetch("/session", { method: "DELETE", headers: {
+      "x-sluice-console": sessionStorage.getItem("sluice-console") } })`);
+    await tab.page.reload();
+    await tab.page.getByRole("alert").waitFor();
+    expect(await tab.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+    expect(await tab.page.evaluate(`sessionStorage.getItem("sluice-console")`)).toBeNull();
+  });
 });
