@@ -55,6 +55,8 @@ export function KeyPage({ id, tab }: PageProps) {
                     <LimitsOf
                       title="Usage and limits"
                       of={limits}
+                      version={key.version}
+                      changed={asked.reload}
                       none="Nothing limits the key but what limits its team, its owner and its organization."
                     />
                     <SubjectSpend of={{ key: id }} />

@@ -81,7 +81,7 @@ const countOf = ({ data, next_cursor }: Answer<"pageLimitRequests">) =>
 type OwnTab = Tab & { verb: VerbName | null };
 
 function tabsOf({ organization, usage, open, changed }: OfTabs): (OwnTab | false)[] {
-  const { slug } = organization;
+  const { slug, version } = organization;
   return [
     {
       name: "Overview",
@@ -94,7 +94,7 @@ function tabsOf({ organization, usage, open, changed }: OfTabs): (OwnTab | false
       path: "limits",
       // This part shows no command for itself, because each form in it shows its own.
       verb: null,
-      shows: () => <OrganizationLimits organization={slug} changed={changed} />,
+      shows: () => <OrganizationLimits organization={slug} version={version} changed={changed} />,
     },
     may("pageTeams") && {
       name: "Teams",

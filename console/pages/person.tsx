@@ -67,7 +67,7 @@ function Overview({ of: person, changed }: Of) {
   return (
     <>
       {organizationsOf(person).map((organization) => (
-        <PersonLimits key={organization} organization={organization} person={person.id} />
+        <PersonLimits key={organization} organization={organization} of={person} changed={changed} />
       ))}
       <SubjectSpend of={{ person: person.id }} />
       <Memberships of={person} changed={changed} />
@@ -81,12 +81,14 @@ function Overview({ of: person, changed }: Of) {
 /** The organizations in which the person has a membership. */
 const organizationsOf = ({ memberships }: Person) => memberships.flatMap(({ organization }) => organization ?? []);
 
-function PersonLimits({ organization, person }: { organization: string; person: string }) {
-  const asked = useAnswer("findPersonLimits", { organization, person });
+function PersonLimits({ organization, of: { id, version }, changed }: Of & { organization: string }) {
+  const asked = useAnswer("findPersonLimits", { organization, person: id });
   return (
     <LimitsOf
       title={`Usage and limits in ${organization}`}
       of={asked}
+      version={version}
+      changed={changed}
       none="Nothing limits this person but what limits their keys, their team and the organization."
     />
   );

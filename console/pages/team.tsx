@@ -27,7 +27,7 @@ export function TeamPage({ id, tab }: PageProps) {
       aside={found && <TeamActs of={found} changed={asked.reload} />}
     >
       <Show of={asked}>
-        {({ organization, created_at }) => (
+        {({ organization, created_at, version }) => (
           <Tabs
             base={`/teams/${id}`}
             tab={tab}
@@ -40,6 +40,8 @@ export function TeamPage({ id, tab }: PageProps) {
                     <LimitsOf
                       title="Usage and limits"
                       of={limits}
+                      version={version}
+                      changed={asked.reload}
                       none="Nothing limits the team but the limits of its organization."
                     />
                     <SubjectSpend of={{ team: id }} by="person" />

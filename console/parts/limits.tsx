@@ -1,5 +1,6 @@
 /** Limits of organizations, teams, people and keys: what is used, what is in force, and where each limit comes from. */
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import { query, withQuery } from "../core/address.ts";
 import { limitNames, limitWords } from "../core/form.ts";
 import { amountWords, type Limits, type Value } from "../core/limit-fields.ts";
@@ -18,6 +19,9 @@ import { ModelWindows, Share, Windows } from "./windows.tsx";
 interface Props {
   title: string;
   of: Asked<Limits>;
+  /** The version of the subject. Its limits have the same one, so a newer version means that they are out of date. */
+  version?: number;
+  /** Called after a change, by which the subject has another version. */
   changed?: () => void;
   /** The text to show if no limit applies. */
   none: ComponentChildren;
@@ -26,8 +30,11 @@ interface Props {
 }
 
 /** The limits of one subject, with its acts. */
-export function LimitsOf({ title, of: asked, changed, none, isWithoutUse }: Props) {
+export function LimitsOf({ title, of: asked, version, changed, none, isWithoutUse }: Props) {
   const all = () => [asked.reload(), changed?.()];
+  useEffect(() => {
+    if (version !== undefined && asked.answer && asked.answer.version !== version) asked.reload();
+  }, [version]);
   return (
     <Section
       title={title}
@@ -129,14 +136,19 @@ const origins = {
   raise: "increased",
 } as const;
 
+interface OfOrganization extends Required<Pick<Props, "version" | "changed">> {
+  organization: string;
+}
+
 /** The limits of an organization, and of all in it. */
-export function OrganizationLimits({ organization, changed }: { organization: string; changed: () => void }) {
+export function OrganizationLimits({ organization, version, changed }: OfOrganization) {
   const asked = useAnswer("findOrganizationLimits", { organization });
   return (
     <>
       <LimitsOf
         title="Limits of the organization"
         of={asked}
+        version={version}
         changed={changed}
         none="Nothing limits the organization."
         isWithoutUse
