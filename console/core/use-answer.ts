@@ -4,8 +4,10 @@ import { announce } from "./announce.ts";
 import { type Answer, call, follow, type Input, type VerbName } from "./client.ts";
 
 export interface Asked<Of> {
-  /** The latest answer; it stays while the next one is on its way. */
+  /** The latest answer; it stays while the next one is on its way, and goes if that one fails. */
   answer: Of | null;
+  /** The answer to the current input; null while that is on its way. For parts that show nothing rather than old figures. */
+  current: Of | null;
   failure: Error | null;
   isLoading: boolean;
   /** When the answer came. */
@@ -27,30 +29,39 @@ export function useAnswer<Name extends VerbName>(
   input: Input<Name> | null,
   { priority }: Options = {},
 ): Asked<Answer<Name>> {
-  const [state, setState] = useState<Omit<Asked<Answer<Name>>, "reload">>(nothing);
+  const [state, setState] = useState<State<Answer<Name>>>(nothing);
   const [turn, setTurn] = useState(0);
   const written = JSON.stringify([name, input]);
-  const asked = useRef(written);
   useEffect(() => {
     if (input === null) return;
     const abort = new AbortController();
-    const isOther = asked.current !== written;
-    asked.current = written;
-    setState((before) => ({ ...(isOther ? { ...before, failure: null } : before), isLoading: true }));
+    setState((before) => ({ ...before, failure: before.of === written ? before.failure : null, isLoading: true }));
     call(name, input, { signal: abort.signal, priority }).then(
-      (answer) => !abort.signal.aborted && setState({ answer, failure: null, isLoading: false, at: new Date() }),
+      (answer) =>
+        !abort.signal.aborted && setState({ of: written, answer, failure: null, isLoading: false, at: new Date() }),
       (failure) => {
         if (abort.signal.aborted) return;
         announce(failure.message);
-        setState((before) => ({ ...before, failure, isLoading: false }));
+        setState((before) => ({
+          ...(before.of === written ? before : nothing),
+          of: written,
+          failure,
+          isLoading: false,
+        }));
       },
     );
     return () => abort.abort();
   }, [written, turn]);
-  return { ...state, reload: () => setTurn((before) => before + 1) };
+  const { of, ...asked } = input === null ? nothing : state;
+  return { ...asked, current: of === written ? asked.answer : null, reload: () => setTurn((before) => before + 1) };
 }
 
-const nothing = { answer: null, failure: null, isLoading: true, at: null };
+interface State<Of> extends Omit<Asked<Of>, "current" | "reload"> {
+  /** The input of the answer or of the failure. */
+  of: string;
+}
+
+const nothing = { of: "", answer: null, failure: null, isLoading: true, at: null };
 const again_ms = 2000;
 
 /**

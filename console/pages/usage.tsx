@@ -111,7 +111,7 @@ export function UsagePage() {
               <Empty>Nothing was used in this period. A request counts when it has ended.</Empty>
             ) : (
               <>
-                <ReportTable report={report} by={by} zone={range.zone} rows_max={largest} before={earlier.answer} />
+                <ReportTable report={report} by={by} zone={range.zone} rows_max={largest} before={earlier.current} />
                 {leftOutOf(report, largest) > 0 && largest < rows_max && (
                   <nav class="pages" aria-label="Rows of the report">
                     <a href={withQuery({ rows: String(Math.min(rows_max, largest * 2)) })}>More rows</a>
@@ -167,7 +167,7 @@ function Chips({ of }: { of: Narrowed }) {
 
 function Chip({ by, id }: { by: Subject; id: string }) {
   const named = useAnswer("reportUsage", by === "model" ? null : { [by]: id, by, largest: 1, from: yearAgo() });
-  const [row] = named.answer?.rows ?? [];
+  const [row] = named.current?.rows ?? [];
   const name = by === "model" ? id : row ? nameOf(row, by) : shortId(id);
   return (
     <button type="button" class="small" onClick={() => replaceQuery({ [by]: null })}>

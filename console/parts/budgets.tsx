@@ -60,9 +60,9 @@ export function Budgets({ by, of: { model: _, ...of }, now_ms }: Props) {
       <Show of={asked}>
         {({ rows }) => {
           const budgets = [
-            ...(whole.answer && !hasTeams ? budgetsOf(whole.answer.organization, whole.answer, now_ms) : []),
+            ...(whole.current && !hasTeams ? budgetsOf(whole.current.organization, whole.current, now_ms) : []),
             ...rows.flatMap((row) => rowBudgets(row, subject, now_ms)),
-            ...(teams.answer?.rows ?? []).flatMap((row) => rowBudgets(row, "team", now_ms)),
+            ...(teams.current?.rows ?? []).flatMap((row) => rowBudgets(row, "team", now_ms)),
           ].sort(mostUrgent);
           const shown_max = shownAtMost();
           if (budgets.length === 0) return <Empty>{noneWords(subject)}</Empty>;

@@ -75,8 +75,8 @@ export function SpendChart({ of, by, range, now_ms, linkTo, linkOf }: Spent) {
           by={by}
           range={range}
           now_ms={now_ms}
-          before={earlier.answer && { report: earlier.answer, range: before }}
-          compared={compared.answer && { report: compared.answer, range: soFar }}
+          before={earlier.current && { report: earlier.current, range: before }}
+          compared={compared.current && { report: compared.current, range: soFar }}
           linkTo={linkTo}
           linkOf={linkOf}
         />

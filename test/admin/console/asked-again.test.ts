@@ -1,0 +1,78 @@
+// The lists and figures of the console in a real browser while somebody changes what they show: a filter, a period, the
+// text of a field. Nothing of what was shown before passes for the new.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { until } from "../../harness/until.ts";
+import { browserForTests, describeInBrowser } from "./browser-group.ts";
+import type { Tab } from "./chromium.ts";
+import { type ConsoleNode, signInAs, startConsoleNode } from "./node.ts";
+
+setDefaultTimeout(120_000);
+
+describeInBrowser("what is asked again", () => {
+  let node: ConsoleNode;
+  let tab: Tab;
+
+  const newTab = browserForTests(startConsoleNode, async (started) => {
+    node = started;
+    const { sluice } = node;
+    for (const organization of [sluice.organization, "marked"]) {
+      const [team] = await sluice.json<{ name: string }[]>("team", "list", "--org", organization);
+      const named = ["--org", organization, "--name", "team's", "--team", team!.name];
+      const { key } = await sluice.json<{ key: string }>("key", "create", ...named);
+      const asked = { model: "qwen/qwen3-32b", max_tokens: 5, messages: [{ role: "user", content: "Hello" }] };
+      await (await sluice.post("/v1/chat/completions", asked, { key })).text();
+    }
+    await until(async () => {
+      const { rows } = await sluice.json<{ rows: { team: string | null }[] }>("usage", "report", "--by", "team");
+      return rows.filter(({ team }) => team !== null).length === 2;
+    });
+    tab = await signInAs(await newTab(node.url), node, "admin");
+  });
+
+  test("budgets are those of the organization that one has chosen, each once", async () => {
+    const budgets = () => tab.page.locator(".budgets li .name").allTextContents();
+    await tab.visit(`/usage?organization=${node.sluice.organization}&by=model`);
+    const own = await budgets();
+    expect(own).toContain("research month");
+    await tab.visit("/usage");
+    expect((await budgets()).length).toBeGreaterThan(own.length);
+    await tab.page.getByRole("link", { name: `only ${node.sluice.organization}` }).click();
+    await tab.page.waitForURL(/organization=/);
+    await tab.settled();
+    await until(async () => (await budgets()).includes("research month"));
+    expect(await budgets()).toEqual(own);
+  });
+
+  test("spend is compared with nothing, where the period before cannot be had", async () => {
+    const money = { amount: "0.001000000", currency: "USD" };
+    let answers = 0;
+    await tab.page.route(/usage\/report\?.*by=outcome/, async (route) => {
+      if (answers++ > 0) return route.fulfill({ status: 503, json: { error: { message: "Please try again." } } });
+      const report = (await (await route.fetch()).json()) as { total: { cost: object } };
+      report.total.cost = { ...report.total.cost, total: money };
+      return route.fulfill({ json: report });
+    });
+    const said = () => tab.page.locator(".plot-said").first().textContent();
+    const [from, to] = [-20, 1].map((days) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10));
+    await tab.visit(`/usage?by=model&from=${from}&to=${to}`);
+    await until(async () => (await said())!.includes("($0.001)"));
+    await tab.page.getByRole("link", { name: "only qwen/qwen3-32b" }).click();
+    await tab.page.waitForURL(/model=/);
+    await until(() => answers > 1);
+    await tab.settled();
+    expect(await said()).not.toContain("($0.001)");
+    await tab.page.unrouteAll();
+  });
+
+  test("an answer that failed leaves none of another filter", async () => {
+    await tab.visit("/requests");
+    expect(await tab.page.locator("main tbody tr").count()).toBeGreaterThan(0);
+    await tab.page.route("**/management/v1/requests?*", (route) =>
+      route.fulfill({ status: 503, json: { error: { message: "Please try again." } } }),
+    );
+    await tab.page.getByLabel("Outcome").selectOption("failed");
+    await tab.page.getByRole("alert").getByText("Please try again.").waitFor();
+    expect(await tab.page.locator("main tbody tr").count()).toBe(0);
+    await tab.page.unrouteAll();
+  });
+});
