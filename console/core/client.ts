@@ -41,16 +41,14 @@ export type Given = Record<string, unknown>;
 /** The path of the verb of the last change that this page made. Each change sets a new object. */
 export const lastChange = signal<{ path: string } | null>(null);
 
+/** Tells the parts of the page that a verb has changed something. */
+export function tellChange(name: VerbName): void {
+  lastChange.value = { path: table[name]!.path };
+}
+
 /** Calls a verb by a name that is only known when the page runs. */
-export async function perform(
-  name: string,
-  input: Given,
-  { signal, priority, repeatKey }: Options = {},
-): Promise<unknown> {
-  const answer = await json({ ...requestOf(name, input, repeatKey), signal, priority });
-  const { method, path } = table[name]!;
-  if (method !== "get") lastChange.value = { path };
-  return answer;
+export function perform(name: string, input: Given, { signal, priority, repeatKey }: Options = {}): Promise<unknown> {
+  return json({ ...requestOf(name, input, repeatKey), signal, priority });
 }
 
 /**

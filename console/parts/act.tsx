@@ -3,9 +3,9 @@
  * what it ends, and asks for its name. Readers who may not do it get no button.
  */
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { announce } from "../core/announce.ts";
-import { entryOf, type Given, type Input, perform, repeatKeys, type VerbName } from "../core/client.ts";
+import { entryOf, type Given, type Input, perform, repeatKeys, tellChange, type VerbName } from "../core/client.ts";
 import { completed, type Field, inputOf, isComplete, type Values, valuesOf, type WrittenField } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { Failed } from "./asked.tsx";
@@ -29,6 +29,7 @@ interface Act<Name extends VerbName = VerbName> {
   /** The thing that this act ends, whose name has to be typed. */
   ends?: { name: string; what: ComponentChildren };
   done: string;
+  /** Called after the change; if the act has a result, once the reader has closed it. */
   onDone?: ((answer: never) => void) | undefined;
   /** Shows a part of the answer that cannot be read again later: a secret. */
   result?: (answer: never) => ComponentChildren;
@@ -63,6 +64,12 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     return act.sends?.(written) ?? written;
   };
   const input = sent(fields);
+  // What is on its way is shown once, so it needs the dialog.
+  const isHeld = isBusy && result !== undefined;
+  const tell = (answered: unknown) => {
+    tellChange(verb);
+    onDone?.(answered as never);
+  };
   const complete = sent(fields.filter((field) => isComplete(field, values[field.name] ?? "")));
 
   const submit = async (event: Event) => {
@@ -72,9 +79,11 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     try {
       const answered = await perform(verb, input, { repeatKey: keyOf(input) });
       announce(done);
-      onDone?.(answered as never);
       if (result) setAnswer(answered);
-      else close();
+      else {
+        tell(answered);
+        close();
+      }
     } catch (problem) {
       setFailure(problem as Error);
     }
@@ -85,6 +94,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     return (
       <Dialog title={done} close={close}>
         {result(answer as never)}
+        <AtEnd calls={() => tell(answer)} />
         <footer>
           <button type="button" class="primary" onClick={close}>
             Done
@@ -94,7 +104,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     );
   }
   return (
-    <Dialog title={label} close={close}>
+    <Dialog title={label} close={close} isHeld={isHeld}>
       <form onSubmit={submit}>
         {says && <p>{says}</p>}
         {ends && <p class="ends">{ends.what}</p>}
@@ -117,7 +127,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
         {(fields.some(({ isRequired }) => isRequired) || ends) && <p class="fine">* has to be filled in</p>}
         <CommandLine verb={verb} input={complete} {...(act.typed && { text: act.typed(complete) })} />
         <footer>
-          <button type="button" onClick={close}>
+          <button type="button" disabled={isHeld} onClick={close}>
             Cancel
           </button>
           <button type="submit" class={ends ? "danger" : "primary"} disabled={isBusy || (ends && typed !== ends.name)}>
@@ -127,4 +137,13 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
       </form>
     </Dialog>
   );
+}
+
+/**
+ * Calls once the dialog is closed. What a change leads to may take the dialog along: in a filtered list, a rotated key
+ * may be in no row any more.
+ */
+function AtEnd({ calls }: { calls: () => void }) {
+  useEffect(() => calls, []);
+  return null;
 }

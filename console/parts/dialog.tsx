@@ -2,7 +2,15 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
-export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {
+interface Props {
+  title: string;
+  close: () => void;
+  /** Whether it cannot be closed now. */
+  isHeld?: boolean;
+  children: ComponentChildren;
+}
+
+export function Dialog({ title, close, isHeld = false, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   // A layout effect is cleaned up while the dialog is still in the document. For a removed dialog, the browser would
@@ -13,10 +21,16 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
     return () => dialog.close();
   }, []);
   return (
-    <dialog ref={element} aria-labelledby={id} onClose={close}>
+    <dialog
+      ref={element}
+      aria-labelledby={id}
+      onCancel={(event) => isHeld && event.preventDefault()}
+      // A browser closes it all the same on a second Escape.
+      onClose={() => (isHeld ? element.current?.showModal() : close())}
+    >
       <header>
         <h2 id={id}>{title}</h2>
-        <button type="button" class="quiet" aria-label="Close" onClick={close}>
+        <button type="button" class="quiet" aria-label="Close" disabled={isHeld} onClick={close}>
           ×
         </button>
       </header>

@@ -1,4 +1,4 @@
-// The acts of the console in a real browser, one after another on the same page.
+// The acts of the console in a real browser, one after another on the same page, and the secrets that some of them show.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../../harness/until.ts";
 import { browserForTests, describeInBrowser } from "./browser-group.ts";
@@ -84,5 +84,45 @@ describeInBrowser("acts", () => {
     await act("Suspend", { "To confirm": "marked" }, all);
     await act("Set limits", limits, all);
     await act("Resume", {}, all);
+  });
+
+  test("leave a secret in sight until one closes it, whatever the list has by then", async () => {
+    await node.sluice.json("key", "create", "--org", "marked", "--name", "expired");
+    await tab.visit("/keys?organization=marked&state=active");
+    // A key that has expired is active once it is rotated, so the filtered list has it no more.
+    await tab.page.route("**/management/v1/keys?*", (route) =>
+      route.fulfill({ json: { data: [], next_cursor: null } }),
+    );
+    read.length = 0;
+    await main().locator("tr", { hasText: "expired" }).getByRole("button", { name: "Rotate" }).click();
+    await submit();
+    const key = (await dialog().locator("pre").textContent())!;
+    const models = await node.sluice.fetch("/v1/models", { key });
+    expect(models.status).toBe(200);
+    expect(await dialog().locator("pre").textContent()).toBe(key);
+    expect(read).toEqual([]);
+    await dialog().getByRole("button", { name: "Done" }).click();
+    await main().getByText("No key fits these filters.").waitFor();
+    await tab.page.unrouteAll();
+  });
+
+  test("are not closed by Escape while a secret is on its way", async () => {
+    await tab.visit("/keys?organization=marked");
+    const { promise: later, resolve: answer } = Promise.withResolvers<void>();
+    await tab.page.route("**/management/v1/keys", async (route) => {
+      await later;
+      await route.continue();
+    });
+    await open("Create key");
+    await dialog().getByLabel("Name").fill("slow");
+    await submit();
+    await until(() => dialog().locator("button[type=submit]").isDisabled());
+    await tab.page.keyboard.press("Escape");
+    await tab.page.keyboard.press("Escape");
+    answer();
+    await dialog().getByText("shown this once").waitFor();
+    await tab.page.keyboard.press("Escape");
+    await dialog().waitFor({ state: "detached" });
+    await tab.page.unrouteAll();
   });
 });
