@@ -21,6 +21,15 @@ interface Connecting {
   isPerson: boolean;
 }
 
+/**
+ * The model that the address of the page names, for the blocks. Somebody else may have written the address, so a model
+ * that is not offered, or if that is not known, one that a shell would not take for one word, is passed over: null.
+ */
+export function modelNamed(named: string | null, offered: readonly string[] | null): string | null {
+  if (named === null) return null;
+  return (offered ? offered.includes(named) : /^[\w@.:/+-]+$/.test(named)) ? named : null;
+}
+
 export function clients({ base, model, isOffered, context_tokens, isPerson }: Connecting): Client[] {
   const window = (words: (tokens: number) => string) => (context_tokens === null ? "" : words(context_tokens));
   return [

@@ -25,6 +25,12 @@ export function commandLine(
   return ["sluice", words, ...places, ...options].join(" ");
 }
 
+/** The command of a report, which no verb describes. */
+export function reportCommand({ organization, ...rest }: Record<string, string | undefined>): string {
+  const options = Object.entries({ ...rest, org: organization }).filter(([, value]) => value);
+  return ["sluice usage report", ...options.map(([name, value]) => `--${name} ${quoted(value)}`)].join(" ");
+}
+
 /** The word that one types for null: `--no-owner`, `off` of `<on|off>`, or `--models all`. */
 function noneOf({ flag, none }: FlagEntry): string {
   if (none!.startsWith("-")) return none!;

@@ -1,7 +1,7 @@
 /** How to set up a client: for each, the block to copy, with this server's address and a model. */
 import { useId, useState } from "preact/hooks";
 import { query } from "../core/address.ts";
-import { clients } from "../core/clients.ts";
+import { clients, modelNamed } from "../core/clients.ts";
 import { isMember, may, membership, session } from "../core/session.ts";
 import type { Membership } from "../core/taking-up.ts";
 import { useAnswer } from "../core/use-answer.ts";
@@ -27,7 +27,8 @@ export function ConnectPage() {
   const own = membership.value;
   const known = useModels();
   const offered = own?.models ?? (known.length > 0 ? known.map(({ id }) => id) : null);
-  const [chosen, setModel] = useState<string | null>(query.value.get("model"));
+  const [typed, setModel] = useState<string | null>(null);
+  const chosen = typed ?? modelNamed(query.value.get("model"), offered);
   const model = chosen ?? offered?.[0] ?? usual;
   // If there is no model to offer, the command picks the server's first model with tools.
   const isOffered = chosen !== null || offered !== null;

@@ -7,6 +7,7 @@ import { useMemo, useState } from "preact/hooks";
 import { query, replaceQuery, withQuery } from "../core/address.ts";
 import { announce } from "../core/announce.ts";
 import { download } from "../core/client.ts";
+import { reportCommand } from "../core/command-line.ts";
 import { compacted, grouped, shortId } from "../core/format.ts";
 import { exactly, moneyWritten } from "../core/money.ts";
 import { isNarrow, rowsAtFirst } from "../core/narrow.ts";
@@ -131,7 +132,7 @@ export function UsagePage() {
           <UpstreamHours of={{ organization: of.organization, model: of.model }} range={range} now_ms={now_ms} />
         </Folding>
       )}
-      <CommandLine text={commandOf({ ...spanAsked(range, ["day"]), ...of, by })} />
+      <CommandLine text={reportCommand({ ...spanAsked(range, ["day"]), ...of, by })} />
     </Page>
   );
 }
@@ -181,12 +182,6 @@ function Chip({ by, id }: { by: Subject; id: string }) {
 function yearAgo(): string {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear() - 1, now.getUTCMonth() + 1)).toISOString().slice(0, 10);
-}
-
-/** The report's command. It is not derived from a verb, so the verb table does not have it. */
-function commandOf({ organization, ...rest }: Record<string, string | undefined>): string {
-  const options = Object.entries({ ...rest, org: organization }).filter(([, value]) => value);
-  return ["sluice usage report", ...options.map(([name, value]) => `--${name} ${value}`)].join(" ");
 }
 
 function Totals({ report: { total, running } }: { report: Report }) {

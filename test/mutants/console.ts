@@ -61,4 +61,20 @@ export const consoleServer: Mutant[] = [
     caughtBy: ["test/admin/management/limit-requests.test.ts > are listed with the newest first"],
     rule: "docs/limits.md, Asking for more",
   },
+  {
+    name: "a command to copy has words of the address that a shell would carry out",
+    file: "console/core/command-line.ts",
+    find: "`--${name} ${quoted(value)}`",
+    replace: "`--${name} ${value}`",
+    caughtBy: ["test/admin/console/command-line.test.ts > nothing of the page's address"],
+    rule: "docs/console.md, The pages",
+  },
+  {
+    name: "a block to copy has a model of the address that nobody offers",
+    file: "console/core/clients.ts",
+    find: "offered ? offered.includes(named) : ",
+    replace: "offered ? true : ",
+    caughtBy: ["test/admin/console/command-line.test.ts > nothing of the page's address"],
+    rule: "docs/console.md, The pages",
+  },
 ];

