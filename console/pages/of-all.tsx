@@ -13,25 +13,30 @@ import { CreateTeam, TeamList } from "../parts/teams.tsx";
 
 interface OfAll {
   title: string;
+  thing: string;
   verb: VerbName;
   filters: readonly Filter[];
   /** The button that creates one of the listed things, in the organization that the filter names. */
   create?: (organization: string | null) => ComponentChildren;
-  /** Shows the list. `hasOrganizations`: the rows may be of several organizations. */
-  list: (input: Record<string, string>, hasOrganizations: boolean) => ComponentChildren;
+  /**
+   * Shows the list. `hasOrganizations`: the rows may be of several organizations. `none`: the text if a filter leaves no
+   * row.
+   */
+  list: (input: Record<string, string>, hasOrganizations: boolean, none: string | undefined) => ComponentChildren;
 }
 
 /** Makes a page. A reader who acts in one organization gets no filter for organizations. */
-function pageOf({ title, verb, filters, create, list }: OfAll): FunctionComponent {
+function pageOf({ title, thing, verb, filters, create, list }: OfAll): FunctionComponent {
   return function OfAllPage() {
     const own = membership.value !== null;
     const offered = own ? filters.filter(({ name }) => name !== "organization") : filters;
     const input = filtersSet(offered);
     const organization = input.organization ?? null;
+    const isFiltered = Object.keys(input).length > 0;
     return (
       <Page title={title} aside={create?.(organization)}>
         <Filters of={offered} />
-        {list(input, !own && organization === null)}
+        {list(input, !own && organization === null, isFiltered ? `No ${thing} fits these filters.` : undefined)}
         <CommandLine verb={verb} input={input} />
       </Page>
     );
@@ -43,14 +48,16 @@ const ofTeam: Filter = { name: "team", label: "Team", hint: "all", finds: "team"
 
 export const TeamsPage = pageOf({
   title: "Teams",
+  thing: "team",
   verb: "pageTeams",
   filters: [ofOrganization, { name: "over", label: "Used at least, %", hint: "80" }],
   create: (organization) => <CreateTeam organization={organization} />,
-  list: (input, hasOrganizations) => <TeamList input={input} hasOrganizations={hasOrganizations} />,
+  list: (input, hasOrganizations, none) => <TeamList input={input} hasOrganizations={hasOrganizations} none={none} />,
 });
 
 export const PeoplePage = pageOf({
   title: "People",
+  thing: "person",
   verb: "pagePeople",
   filters: [
     { name: "search", label: "Name or e-mail" },
@@ -58,11 +65,12 @@ export const PeoplePage = pageOf({
     ofTeam,
     { name: "suspended", label: "Suspended", choices: ["true", "false"] },
   ],
-  list: (input) => <PeopleList input={input} />,
+  list: (input, _, none) => <PeopleList input={input} none={none} />,
 });
 
 export const KeysPage = pageOf({
   title: "Keys",
+  thing: "key",
   verb: "pageKeys",
   filters: [
     ofOrganization,
@@ -71,5 +79,7 @@ export const KeysPage = pageOf({
     { name: "state", label: "State", choices: choicesOf("pageKeys", "state") },
   ],
   create: (organization) => <CreateKey organization={organization} />,
-  list: (input, hasOrganizations) => <KeyList caption="Keys" input={input} hasOrganizations={hasOrganizations} />,
+  list: (input, hasOrganizations, none) => (
+    <KeyList caption="Keys" input={input} hasOrganizations={hasOrganizations} none={none} />
+  ),
 });

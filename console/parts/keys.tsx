@@ -32,11 +32,14 @@ interface Listed {
   cursor?: string;
   /** Whether the rows may be of several organizations. */
   hasOrganizations?: boolean;
+  none?: string | undefined;
 }
 
-export function KeyList({ caption, input, cursor = "cursor", hasOrganizations = false }: Listed) {
+const noKey = "No key yet. A client calls with one.";
+
+export function KeyList({ caption, input, cursor = "cursor", hasOrganizations = false, none = noKey }: Listed) {
   return (
-    <List verb="pageKeys" input={input as never} cursor={cursor} none="No key yet. A client calls with one.">
+    <List verb="pageKeys" input={input as never} cursor={cursor} none={none}>
       {(keys) => (
         <Table<Key>
           caption={caption}

