@@ -7,7 +7,7 @@ import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { auditTab } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
-import { ChangeKey, KeyEnd } from "../parts/key-acts.tsx";
+import { ChangeKey, KeyEnd, secretState } from "../parts/key-acts.tsx";
 import { Owner, TeamOf } from "../parts/keys.tsx";
 import { LimitsOf } from "../parts/limits.tsx";
 import { OrganizationLink } from "../parts/links.tsx";
@@ -163,15 +163,10 @@ function Secrets({ of }: { of: readonly Secret[] }) {
             </code>
           ),
         },
-        { head: "State", cell: (one) => <State of={stateOf(one)} /> },
+        { head: "State", cell: (one) => <State of={secretState(one)} /> },
         { head: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
         { head: "Ends", cell: ({ revoked_at, expires_at }) => <Distance at={revoked_at ?? expires_at} none="never" /> },
       ]}
     />
   );
-}
-
-function stateOf({ revoked_at, expires_at }: Secret): string {
-  if (revoked_at !== null) return "revoked";
-  return expires_at !== null && Date.parse(expires_at) <= Date.now() ? "expired" : "active";
 }

@@ -3,7 +3,7 @@ import type { ItemOf } from "../core/client.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "../parts/act.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
-import { Secret, SecretActs } from "../parts/key-acts.tsx";
+import { Secret, SecretActs, secretState } from "../parts/key-acts.tsx";
 import { List } from "../parts/list.tsx";
 import { Page, State } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
@@ -27,7 +27,7 @@ export function OperatorsPage() {
             columns={[
               { head: "Name", cell: ({ name }) => name },
               { head: "Role", cell: ({ role }) => role },
-              { head: "State", cell: ({ revoked_at }) => <State of={revoked_at ? "revoked" : "active"} /> },
+              { head: "State", cell: (operator) => <State of={secretState(operator)} /> },
               { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
               { head: "From", cell: ({ last_used_from }) => last_used_from ?? "–" },
               { head: "Expires", cell: ({ expires_at }) => <Distance at={expires_at} none="never" /> },
@@ -68,7 +68,7 @@ function CreateOperator() {
 }
 
 function Acts({ of: operator }: { of: Operator }) {
-  if (operator.revoked_at) return null;
+  if (secretState(operator) !== "active") return null;
   return (
     <SecretActs
       kind="Operator"

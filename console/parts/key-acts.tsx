@@ -187,8 +187,13 @@ export function SecretActs({ kind, of: { id, name, secrets }, canRotate = true, 
   );
 }
 
-/** Whether an older secret than the newest still works. */
-function hasOld(secrets: readonly { revoked_at: string | null; expires_at: string | null }[]): boolean {
-  const isUsable = (at: string | null) => at === null || Date.parse(at) > Date.now();
-  return secrets.slice(1).some(({ revoked_at, expires_at }) => revoked_at === null && isUsable(expires_at));
+type Ending = Record<"revoked_at" | "expires_at", string | null>;
+
+/** The state of a secret, or of an operator. */
+export function secretState({ revoked_at, expires_at }: Ending): string {
+  if (revoked_at !== null) return "revoked";
+  return expires_at !== null && Date.parse(expires_at) <= Date.now() ? "expired" : "active";
 }
+
+/** Whether an older secret than the newest still works. */
+const hasOld = (secrets: readonly Ending[]) => secrets.slice(1).some((one) => secretState(one) === "active");

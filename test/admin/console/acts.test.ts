@@ -7,6 +7,8 @@ import { type ConsoleNode, signInAs, startConsoleNode } from "./node.ts";
 
 setDefaultTimeout(120_000);
 
+const day_ms = 86_400_000;
+
 describeInBrowser("acts", () => {
   let node: ConsoleNode;
   let tab: Tab;
@@ -124,5 +126,18 @@ describeInBrowser("acts", () => {
     await tab.page.keyboard.press("Escape");
     await dialog().waitFor({ state: "detached" });
     await tab.page.unrouteAll();
+  });
+
+  test("are offered for no operator whose token has expired", async () => {
+    const tomorrow = new Date(Date.now() + day_ms).toISOString();
+    await node.sluice.json("operator", "create", "ci", "--role", "viewer", "--expires", tomorrow);
+    const row = (on: Tab) => on.page.locator("main tr", { hasText: "ci" });
+    const state = (on: Tab) => row(on).locator("td[data-head=State]").textContent();
+    await tab.visit("/operators");
+    expect([await state(tab), await row(tab).getByRole("button").count()]).toEqual(["active", 2]);
+    const later = await signInAs(await newTab(node.url), node, "admin");
+    await later.page.clock.setFixedTime(Date.now() + 2 * day_ms);
+    await later.visit("/operators");
+    expect([await state(later), await row(later).getByRole("button").count()]).toEqual(["expired", 0]);
   });
 });
