@@ -15,8 +15,8 @@ const filters: readonly Filter[] = [
   { name: "operation", label: "Operation", choices: choicesOf("pageRequests", "operation") },
   { name: "outcome", label: "Outcome", choices: choicesOf("pageRequests", "outcome") },
   { name: "upstream", label: "Engine" },
-  { name: "from", label: "From", hint: "2026-11-01" },
-  { name: "to", label: "To", hint: "2026-12-01" },
+  { name: "from", label: "From, UTC", hint: "2026-11-01" },
+  { name: "to", label: "To, UTC", hint: "2026-12-01" },
 ];
 
 /** The columns that are left out when the filter of the same name is set: they would say the same in every row. */

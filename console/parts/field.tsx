@@ -37,7 +37,14 @@ interface Props {
 
 export function FieldOf({ of: field, value, change }: Props) {
   const id = useId();
-  const { label, kind, hint } = field;
+  const { label, kind } = field;
+  const hint = [kind === "day" && "When this day begins, UTC", field.hint].filter(Boolean).join(". ");
+  const described = hint === "" ? undefined : `${id}-hint`;
+  const shown = described && (
+    <p class="fine" id={described}>
+      {hint}
+    </p>
+  );
   if (kind === "flag") {
     return (
       <div class="field flag">
@@ -45,10 +52,11 @@ export function FieldOf({ of: field, value, change }: Props) {
           id={id}
           type="checkbox"
           checked={value === true}
+          aria-describedby={described}
           onChange={(event) => change(event.currentTarget.checked)}
         />
         <label for={id}>{label}</label>
-        {hint && <p class="fine">{hint}</p>}
+        {shown}
       </div>
     );
   }
@@ -58,29 +66,37 @@ export function FieldOf({ of: field, value, change }: Props) {
         {label}
       </label>
       {kind === "choice" ? (
-        <Choice id={id} of={field} value={String(value)} change={change} />
+        <Choice id={id} described={described} of={field} value={String(value)} change={change} />
       ) : (
         <input
           id={id}
           {...inputOf(field)}
           required={field.isRequired === true}
           value={String(value)}
+          aria-describedby={described}
           autoComplete="off"
           spellcheck={false}
           onInput={(event) => change(event.currentTarget.value)}
         />
       )}
-      {hint && <p class="fine">{hint}</p>}
+      {shown}
     </div>
   );
 }
 
-function Choice({ id, of: { choices = [], isRequired }, value, change }: Props & { id: string; value: string }) {
+interface Chosen extends Props {
+  id: string;
+  described: string | undefined;
+  value: string;
+}
+
+function Choice({ id, described, of: { choices = [], isRequired }, value, change }: Chosen) {
   return (
     <select
       id={id}
       required={isRequired === true}
       value={value}
+      aria-describedby={described}
       onChange={(event) => change(event.currentTarget.value)}
     >
       {!choices.some((one) => (typeof one === "string" ? one : one[0]) === "") && !isRequired && (

@@ -25,7 +25,6 @@ const until: Field = {
   label: "Ends on",
   kind: "day",
   isRequired: true,
-  hint: "When this day begins, UTC",
 };
 const inherits = "An empty field says nothing, so that what is inherited counts; none: not limited here.";
 

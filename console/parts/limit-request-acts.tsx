@@ -90,7 +90,7 @@ export function LimitRequestActs({ of: { id, state, person_id, asked, limit }, c
               { name: "amount", label: limitLabels[limit].label, kind: "text", isRequired: true, value: typed },
               { name: "until", label: "Ends on", kind: "day", isRequired: true, isSent: true, value: inAWeek() },
             ]}
-            says="Applies now, and ends by itself when this day begins, UTC."
+            says="Applies now, and ends by itself."
             done="The limit is increased."
             onDone={changed}
           />

@@ -128,6 +128,15 @@ describeInBrowser("acts", () => {
     await tab.page.unrouteAll();
   });
 
+  test("say when a day begins that one chooses", async () => {
+    await tab.visit("/keys?organization=marked");
+    await open("Create key");
+    const described = await dialog().getByLabel("Expires").getAttribute("aria-describedby");
+    expect(await dialog().locator(`[id="${described}"]`).textContent()).toBe(
+      "When this day begins, UTC. Empty: as the organization's policy says",
+    );
+  });
+
   test("are offered for no operator whose token has expired", async () => {
     const tomorrow = new Date(Date.now() + day_ms).toISOString();
     await node.sluice.json("operator", "create", "ci", "--role", "viewer", "--expires", tomorrow);
