@@ -67,7 +67,9 @@ export function UsagePage() {
   );
   const top = { of, range, linkOf };
   const filters: Filter[] = [
-    ...(membership.value ? [] : [{ name: "organization", label: "Organization", hint: "all" }]),
+    ...(membership.value
+      ? []
+      : [{ name: "organization", label: "Organization", hint: "all", finds: "organization" } as const]),
     { name: "by", label: "Group by", choices: groups, fallback: usualGroup() },
   ];
   return (

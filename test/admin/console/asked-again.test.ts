@@ -76,6 +76,24 @@ describeInBrowser("what is asked again", () => {
     await tab.page.unrouteAll();
   });
 
+  test("what one types into a filter of Usage stays when a report arrives", async () => {
+    const { promise: later, resolve: answer } = Promise.withResolvers<void>();
+    await tab.page.route("**/management/v1/usage/report?*", async (route) => {
+      await later;
+      await route.continue();
+    });
+    await tab.page.goto(`${node.url}/usage`);
+    const field = tab.page.getByLabel("Organization", { exact: true });
+    await field.pressSequentially("mar");
+    answer();
+    await tab.settled();
+    await field.pressSequentially("ked");
+    expect(await field.inputValue()).toBe("marked");
+    await field.press("Enter");
+    await tab.page.waitForURL(`${node.url}/usage?organization=marked`);
+    await tab.page.unrouteAll();
+  });
+
   test("a list says that nothing fits its filters, not that there is nothing", async () => {
     for (const [path, words] of [
       ["/people?search=smiht", "No person fits these filters."],
