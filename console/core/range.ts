@@ -112,7 +112,9 @@ function hoursOf({ from_ms, to_ms, zone }: Range): Bucket[] {
     const at_ms = first_ms + n * hour_ms;
     const clock = new Date(zone.clock_ms(at_ms)).toISOString();
     const [date, label] = [clock.slice(0, 10), clock.slice(11, 16)];
-    const title = `${named(date, "day").title}, ${label}`;
+    // Where clocks are put back, one hour has the name of the hour before.
+    const again = zone.clock_ms(at_ms) === zone.clock_ms(at_ms - hour_ms) ? " again" : "";
+    const title = `${named(date, "day").title}, ${label}${again}`;
     return { key: new Date(at_ms).toISOString(), from_ms: at_ms, to_ms: at_ms + hour_ms, label, title };
   });
 }

@@ -39,6 +39,8 @@ export function Combobox<Of extends Option>(props: Props<Of>) {
     choose(one);
   };
   const pressed = (event: KeyboardEvent) => {
+    // The keys of an input method are not the list's: Enter confirms a word.
+    if (event.isComposing) return;
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
     const step = steps[event.key];
     if (step !== undefined && options.length > 0) {

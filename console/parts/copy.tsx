@@ -5,27 +5,28 @@ import { announce } from "../core/announce.ts";
 const shown_ms = 1500;
 
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
-  const [isCopied, setCopied] = useState(false);
+  const [said, setSaid] = useState<string | null>(null);
   const copy = async () => {
-    await copied(text);
-    setCopied(true);
-    announce("Copied.");
-    setTimeout(() => setCopied(false), shown_ms);
+    const words = (await isCopied(text)) ? "Copied" : "Not copied";
+    setSaid(words);
+    announce(`${words}.`);
+    setTimeout(() => setSaid(null), shown_ms);
   };
   return (
     <button type="button" class="quiet small" onClick={copy}>
-      {isCopied ? "Copied" : label}
+      {said ?? label}
     </button>
   );
 }
 
 /**
- * Copies a text. Browsers offer the clipboard only to pages that came over TLS or from this machine, and may refuse
+ * Copies a text, and says whether that worked. Browsers offer the clipboard only to pages that came over TLS or from this machine, and may refuse
  * even that.
  */
-async function copied(text: string): Promise<void> {
+async function isCopied(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
+    return true;
   } catch {
     const before = document.activeElement as HTMLElement | null;
     const area = document.createElement("textarea");
@@ -33,9 +34,10 @@ async function copied(text: string): Promise<void> {
     // Nothing outside of an open dialog can be selected.
     (document.querySelector("dialog[open]") ?? document.body).append(area);
     area.select();
-    document.execCommand("copy");
+    const isDone = document.execCommand("copy");
     area.remove();
     before?.focus();
+    return isDone;
   }
 }
 

@@ -77,4 +77,12 @@ export const consoleServer: Mutant[] = [
     caughtBy: ["test/admin/console/command-line.test.ts > nothing of the page's address"],
     rule: "docs/console.md, The pages",
   },
+  {
+    name: "two hours have one name where clocks are put back",
+    file: "console/core/range.ts",
+    find: "zone.clock_ms(at_ms) === zone.clock_ms(at_ms - hour_ms)",
+    replace: "false",
+    caughtBy: ["test/admin/console/spans.test.ts > is of hours up to two days"],
+    rule: "docs/reports.md, Period",
+  },
 ];

@@ -128,6 +128,20 @@ describeInBrowser("acts", () => {
     await tab.page.unrouteAll();
   });
 
+  test("say whether their command was copied", async () => {
+    const own = await signInAs(await newTab(node.url), node, "admin");
+    await own.visit("/keys?organization=marked");
+    await own.page.getByRole("button", { name: "Create key" }).click();
+    await own.page.evaluate(`navigator.clipboard.writeText = () => Promise.reject(new Error("refused"));
+      document.execCommand = () => globalThis.mayCopy === true`);
+    const copy = own.page.locator("dialog").getByRole("button", { name: "Copy command" });
+    await copy.click();
+    await own.page.locator("dialog").getByRole("button", { name: "Not copied" }).waitFor();
+    await own.page.evaluate("globalThis.mayCopy = true");
+    await copy.click();
+    await own.page.locator("dialog").getByRole("button", { name: "Copied", exact: true }).waitFor();
+  });
+
   test("say when a day begins that one chooses", async () => {
     await tab.visit("/keys?organization=marked");
     await open("Create key");

@@ -82,6 +82,9 @@ describe("a span", () => {
     expect(of("2026-11-24", "2026-11-25")).toEqual(["hour", 24]);
     // Daylight saving time ends within these two days, so they have 49 hours.
     expect(of("2026-10-24", "2026-10-26")).toEqual(["hour", 49]);
+    const titles = bucketsOf(spanOf("2026-10-24", "2026-10-26")).map(({ title }) => title);
+    expect(new Set(titles).size).toBe(49);
+    expect(titles[27]).toBe("Sun, 25 Oct 2026, 02:00 again");
     expect(of("2026-11-01", "2026-12-01")).toEqual(["day", 30]);
     expect(of("2026-01", "2026-12")).toEqual(["month", 11]);
   });

@@ -268,6 +268,17 @@ function searchTests(): void {
     expect(await field(tab).inputValue()).toBe("qwen");
   });
 
+  test("leaves the keys of an input method alone: Enter confirms a word there", async () => {
+    await tab.visit("/nodes");
+    await field(tab).fill("qwen");
+    await options(tab).first().waitFor();
+    const enter = { key: "Enter", bubbles: true, cancelable: true };
+    await field(tab).dispatchEvent("keydown", { ...enter, isComposing: true });
+    expect([tab.page.url(), await field(tab).inputValue()]).toEqual([`${node.url}/nodes`, "qwen"]);
+    await field(tab).dispatchEvent("keydown", enter);
+    await until(() => tab.page.url() !== `${node.url}/nodes`);
+  });
+
   test("says where nothing was found, and stays on the page", async () => {
     await tab.visit("/nodes");
     await field(tab).fill("nobody of this name");
