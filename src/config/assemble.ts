@@ -35,7 +35,7 @@ export function assemble(
   const named = Object.entries(file?.upstreams ?? {}).map(([name, entry]) =>
     replicasOf(name, entry, tls.settings.get(name)),
   );
-  const { models, upstreams } = environment.upstream
+  const { models, upstreams, namesFrom } = environment.upstream
     ? servedByEnvironment(environment.upstream, file?.models)
     : servedByFile(named, file?.models, simulatorUpstream(simulatorUrl));
   const overridden = environment.upstream !== null && (file?.upstreams !== undefined || file?.models !== undefined);
@@ -49,6 +49,7 @@ export function assemble(
     },
     shares: sharesOf(file?.plans ?? {}),
     upstreams,
+    ...compact({ namesFrom }),
     metering: { ...settings.metering, checkpoint_s: checkpointsOf(settings.metering, file?.metering) },
     images: { ...settings.images, denied_hosts: settings.images.denied_hosts.map((host) => host.toLowerCase()) },
     hasFile: file !== null,
@@ -85,9 +86,8 @@ function checkpointsOf(
 
 const routesUnused = "SLUICE_UPSTREAM_URL is set, so every model goes to it; the routes of sluice.yaml are not used";
 
-interface Served {
+interface Served extends Pick<Configuration, "upstreams" | "namesFrom"> {
   models: CatalogModel[];
-  upstreams: Upstream[];
 }
 
 /**
@@ -111,6 +111,7 @@ function servedByEnvironment(
   return {
     models: models.map(({ model, routed }) => ({ ...model, routes: [soleRoute(engine, name ?? routed)] })),
     upstreams: [engine],
+    ...compact({ namesFrom: entries || name !== null ? undefined : engine }),
   };
 }
 
@@ -133,7 +134,8 @@ function servedByFile(named: Replicas[], entries: ModelEntry[] | undefined, simu
     ? entries.map((entry) => ({ ...modelOf(entry), routes: routesOf(entry, replicasByName) }))
     : defaultModels().map((model) => ({ ...model, routes: engines.map((engine) => soleRoute(engine, model.id)) }));
   const needed = models.some((model) => model.routes.some((route) => route.upstream === simulator));
-  return { models, upstreams: needed ? [...named.flat(), simulator] : named.flat() };
+  const upstreams = needed ? [...named.flat(), simulator] : named.flat();
+  return { models, upstreams, ...compact({ namesFrom: entries ? undefined : named[0]?.[0] }) };
 }
 
 function soleRoute(upstream: Upstream, model: string): Route {

@@ -18,6 +18,8 @@ export interface Configuration extends Omit<Sections, "server" | "identity" | "s
   shares: ReadonlyMap<string, Share>;
   /** All engines in force, also those in the file to which no model is routed yet. */
   upstreams: Upstream[];
+  /** The engine that serves the default catalog, and whose names for its models nobody wrote. Absent: there is none. */
+  namesFrom?: Upstream;
   /** The issuers and rules; null if nobody can sign in through an issuer. */
   identity: Identity | null;
   smtp: SmtpSettings | null;

@@ -11,6 +11,7 @@ import { type DialectName, dialects } from "../core/protocol/dialects.ts";
 import { type SamplingField, samplingFields } from "../core/protocol/engine-fields.ts";
 import { type UpstreamProtocol, upstreamCodecs } from "../core/upstream/codecs.ts";
 import { parseLarge } from "../core/upstream/engine-json.ts";
+import type { Upstream } from "../core/upstream/target.ts";
 import { dialectBySigns, signPages } from "./recognize.ts";
 import { record } from "./record.ts";
 import { checkedUrl } from "./upstream-url.ts";
@@ -113,6 +114,12 @@ export function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtoc
   };
 }
 
+/** Asks with the headers and the TLS settings of requests to the upstream. */
+export function fetchAs({ headers, tls }: Pick<Upstream, "headers" | "tls">, fetch: Fetch): Fetch {
+  const secured = tls ? { tls: { ...(tls.ca === null ? {} : { ca: tls.ca }), ...tls.certificate } } : {};
+  return (url, init) => fetch(url, { ...init, headers: { ...(init.headers as object), ...headers }, ...secured });
+}
+
 async function dropped(response: Response): Promise<null> {
   await response.body?.cancel();
   return null;
@@ -170,7 +177,7 @@ function listOf(body: unknown): unknown[] | undefined {
 /**
  * The models in `{data: [{id}]}` of OpenAI, `{models: [{name}]}` of Ollama, or a bare list. Null for any other body.
  */
-function modelsOf(body: unknown): EngineModel[] | null {
+export function modelsOf(body: unknown): EngineModel[] | null {
   const list = listOf(body);
   if (!list) return null;
   const found = new Map<string, EngineModel>();

@@ -12,6 +12,7 @@ export function configurationHash({
   storage: __,
   notices: ___,
   hasFile: ____,
+  namesFrom: _____,
   ...shared
 }: Configuration): string {
   const text = JSON.stringify(shared, (_name, value: unknown) => plain(value));

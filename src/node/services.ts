@@ -286,6 +286,7 @@ async function configurationInForce(environment: NodeJS.ProcessEnv, read: Config
   const { load } = await loader(environment, readFile);
   let simulator: Simulator | null = null;
   const prepare = async (configuration: Configuration): Promise<Configuration> => {
+    if (configuration.namesFrom) return (await import("../config/spelling.ts")).asSpelled(configuration, fetch);
     if (!needsSimulator(configuration)) return configuration;
     simulator ??= await (await import("../features/simulator/server.ts")).startSimulator();
     return withSimulatorAt(configuration, simulator.url);

@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Block, blocksOf, commandsOf, pages } from "./blocks.ts";
 import { preparations } from "./preparations.ts";
-import { type Reader, startReader } from "./reader.ts";
+import { asksDemo, type Reader, startReader } from "./reader.ts";
 
 setDefaultTimeout(180_000);
 
@@ -33,6 +33,9 @@ describe.each(byPage)("%s", (page, ofPage) => {
   afterAll(() => reader?.[Symbol.asyncDispose]());
 
   test.each(ofPage)("line $line can be typed", async ({ text }) => {
-    for (const command of commandsOf(text)) await reader.types(command);
+    for (const command of commandsOf(text)) {
+      await reader.types(command);
+      if (command.startsWith("SLUICE_UPSTREAM_URL=")) expect([command, await asksDemo(reader)]).toEqual([command, 200]);
+    }
   });
 });

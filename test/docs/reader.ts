@@ -3,6 +3,7 @@
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { defaultModels } from "../../src/config/models.ts";
 import { freePort } from "../harness/daemon.ts";
 import { shortLived } from "../harness/short-lived.ts";
 import { startSimulator } from "../harness/simulator.ts";
@@ -43,6 +44,7 @@ export async function startReader(): Promise<Reader> {
     chmodSync(join(folder, path), 0o755);
   }
   const engine = await startSimulator();
+  const vllm = strictEngine(engine.url);
   const port = String(await freePort());
   const url = `http://127.0.0.1:${port}`;
   let service: ReturnType<typeof spawned> | null = null;
@@ -68,7 +70,8 @@ export async function startReader(): Promise<Reader> {
     values: [
       ["http://localhost:8080", url],
       ["SLUICE_UPSTREAM_KEY=…", "SLUICE_UPSTREAM_KEY=engine-key"],
-      [/http:\/\/(localhost|127\.0\.0\.1):(11434|8081|8000)(\/v1)?/g, engine.url],
+      [/http:\/\/(localhost|127\.0\.0\.1):8000(\/v1)?/g, vllm.url],
+      [/http:\/\/(localhost|127\.0\.0\.1):(11434|8090)(\/v1)?/g, engine.url],
     ],
     ends: [],
     async types(command) {
@@ -104,11 +107,43 @@ export async function startReader(): Promise<Reader> {
     async [Symbol.asyncDispose]() {
       await reader.stops();
       for (const end of reader.ends) await end();
+      await vllm.server.stop(true);
       await engine.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };
   return reader;
+}
+
+/** An engine as vLLM is: it lists one model, and answers 404 to any other name, where the simulator takes all of them. */
+function strictEngine(simulator: string) {
+  const name = "Qwen/Qwen3-32B";
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      if (pathname === "/v1/models") return Response.json({ object: "list", data: [{ id: name, owned_by: "vllm" }] });
+      const body = await request.text();
+      const { model } = JSON.parse(body || "{}") as { model?: string };
+      const message = `The model \`${model}\` does not exist.`;
+      if (model !== name)
+        return Response.json({ error: { message, type: "NotFoundError", code: 404 } }, { status: 404 });
+      return fetch(simulator.replace(/\/v1$/, pathname), { method: "POST", body, headers: request.headers });
+    },
+  });
+  return { server, url: `http://127.0.0.1:${server.port}/v1` };
+}
+
+/** Asks the service for an answer of the model that the first start prints, with the demo's key. Returns the status. */
+export async function asksDemo(reader: Reader): Promise<number> {
+  const response = await fetch(`${reader.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${demoKey(reader)}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: defaultModels()[0]!.id, messages: [{ role: "user", content: "Hello" }] }),
+  });
+  await response.text();
+  return response.status;
 }
 
 /** The key that the first start of a node left for its reader. */

@@ -9,7 +9,7 @@ import type { CatalogModel } from "../../core/routing/catalog.ts";
 import type { Upstream } from "../../core/upstream/target.ts";
 import type { Configuration } from "../configuration.ts";
 import { dialectOf } from "../dialect.ts";
-import { asker, type Engine, type EngineModel, type Fetch, probeEngine } from "../engine.ts";
+import { asker, type Engine, type EngineModel, type Fetch, fetchAs, probeEngine } from "../engine.ts";
 import { kind_ms, modelLines } from "../init.ts";
 import { dialectBySigns, isContradicted } from "../recognize.ts";
 import type { ConfigurationFile } from "../settings/file.ts";
@@ -98,12 +98,6 @@ async function listOf(upstream: Upstream, asked: UpstreamAsked): Promise<Pick<En
     if (routed(asked).length === 0 && asked.model === undefined) throw cause;
     return { models: [], dialect: dialectBySigns(new URL(upstream.url).hostname, []) };
   }
-}
-
-/** Asks with the headers and the TLS settings of requests to the upstream. */
-function fetchAs({ headers, tls }: Upstream, fetch: Fetch): Fetch {
-  const secured = tls ? { tls: { ...(tls.ca === null ? {} : { ca: tls.ca }), ...tls.certificate } } : {};
-  return (url, init) => fetch(url, { ...init, headers: { ...(init.headers as object), ...headers }, ...secured });
 }
 
 /** The models of sluice.yaml that the upstream serves, each with the engine's name for it. */

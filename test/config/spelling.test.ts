@@ -1,0 +1,79 @@
+/** Engines compare names exactly: a model of the default catalog is asked for as its engine spells it. */
+import { expect, test } from "bun:test";
+import type { Configuration } from "../../src/config/configuration.ts";
+import { configurationHash } from "../../src/config/hash.ts";
+import { asSpelled } from "../../src/config/spelling.ts";
+import { configured, type Variables, withModel } from "./reading.ts";
+
+const engine = { SLUICE_UPSTREAM_URL: "http://127.0.0.1:8000", SLUICE_UPSTREAM_KEY: "slumber" };
+const one = 'upstreams: { main: { url: "http://127.0.0.1:9000/v1", api_key: k, headers: { X-Own: "1" } } }';
+
+/** The configuration after the engine listed these names (null: it did not answer), and the requests to the engine. */
+async function spelled(names: string[] | null, text: string | null = null, env: Variables = engine) {
+  const asked: { url: string; headers: unknown }[] = [];
+  const configuration = await asSpelled(configured(text, env), async (url, { headers }) => {
+    asked.push({ url, headers });
+    if (names === null) throw new Error("refused");
+    return Response.json({ data: names.map((id) => ({ id })) });
+  });
+  return { configuration, asked, sent: (id: string) => sentFor(configuration, id) };
+}
+
+const sentFor = ({ catalog }: Configuration, id: string) => catalog.models.get(id)!.routes[0]!.model;
+
+test("an engine with one model is asked for it, by whatever id, with its key", async () => {
+  const { sent, asked, configuration } = await spelled(["Qwen/Qwen3-32B"]);
+  expect([sent("qwen/qwen3-32b"), sent("meta-llama/llama-3.1-8b-instruct")]).toEqual(Array(2).fill("Qwen/Qwen3-32B"));
+  expect(asked).toMatchObject([
+    { url: "http://127.0.0.1:8000/v1/models", headers: { authorization: "Bearer slumber" } },
+  ]);
+  expect(configuration.notices).toEqual([]);
+});
+
+test("of several, each is asked for in the engine's capitals, and others by their public id", async () => {
+  const { sent, configuration } = await spelled(["Qwen/Qwen3-32B", "meta-llama/llama-3.1-8b-instruct", "adapter"]);
+  expect([sent("qwen/qwen3-32b"), sent("meta-llama/llama-3.1-8b-instruct"), sent("qwen/qwen3-coder")]).toEqual([
+    "Qwen/Qwen3-32B",
+    "meta-llama/llama-3.1-8b-instruct",
+    "qwen/qwen3-coder",
+  ]);
+  expect(configuration.notices).toEqual([]);
+});
+
+test("one upstream of a file without models is asked too, with its headers", async () => {
+  const { sent, asked } = await spelled(["Qwen/Qwen3-32B"], one, {});
+  expect(sent("qwen/qwen3-32b")).toBe("Qwen/Qwen3-32B");
+  expect(asked).toMatchObject([{ url: "http://127.0.0.1:9000/v1/models", headers: { "x-own": "1" } }]);
+});
+
+test("names that somebody wrote stand, and the engine is not asked; nor is the simulator", async () => {
+  for (const [text, env] of [
+    [null, { ...engine, SLUICE_UPSTREAM_MODEL: "qwen3:8b" }],
+    [withModel(), engine],
+    [withModel(), {}],
+    [null, {}],
+  ] as const) {
+    const { configuration, asked } = await spelled(["other"], text, env);
+    expect([configuration, asked]).toEqual([configured(text, env), []]);
+  }
+});
+
+test("an engine that does not answer, or has other names alone, is asked by public ids, and a notice says what to do", async () => {
+  for (const [names, says] of [
+    [null, "did not list its models"],
+    [[], "did not list its models"],
+    [["a", "b"], "lists several models"],
+  ] as const) {
+    const { sent, configuration } = await spelled(names && [...names]);
+    expect(sent("qwen/qwen3-32b")).toBe("qwen/qwen3-32b");
+    expect(configuration.notices).toEqual([expect.stringContaining(says)]);
+    expect(configuration.notices[0]).toContain("set SLUICE_UPSTREAM_MODEL");
+  }
+});
+
+test("two nodes that learned the same names have the same hash", async () => {
+  const [first, second] = [await spelled(["Qwen/Qwen3-32B"]), await spelled(["Qwen/Qwen3-32B"])];
+  expect(configurationHash(first.configuration)).toBe(configurationHash(second.configuration));
+  const written = configured(null, { ...engine, SLUICE_UPSTREAM_MODEL: "Qwen/Qwen3-32B" });
+  expect(configurationHash(first.configuration)).toBe(configurationHash(written));
+});
