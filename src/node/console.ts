@@ -5,6 +5,7 @@ import type { ConsoleLinking } from "../admin/management/context.ts";
 import type { ServerSettings } from "../config/configuration.ts";
 import { unknownCredentials } from "../core/auth/unknown-credentials.ts";
 import { freePort } from "../core/http/listen.ts";
+import type { Upstream } from "../core/upstream/target.ts";
 import { forgetting } from "../core/usage/forgetting.ts";
 import { type ConsoleParts, consoleLife } from "../features/identity/console.ts";
 import type { IdentityParts } from "../features/identity/identity.ts";
@@ -79,7 +80,7 @@ export function startConsole(
       files,
       subscriptions: mailSubscriptions(database),
       /** The host and port of the console; null: there is no console. */
-      settings: server.console ?? (isLocal ? defaultSettings(server) : null),
+      settings: server.console ?? (isLocal ? defaultSettings(server, configuration.current().upstreams) : null),
       /** Whether the console listens only once a user of this machine has asked for it. */
       isOnDemand: server.console === undefined,
       isLocal,
@@ -106,10 +107,17 @@ function loopbackOrigins(url: string | null): string[] {
   return ["127.0.0.1", "localhost", "[::1]"].map((host) => `${protocol}//${host}${port === "" ? "" : `:${port}`}`);
 }
 
-/** The settings of a console that is not configured: the port after the service's, or any free one. */
-function defaultSettings({ port }: ServerSettings): ConsoleSettings {
-  return { host: "127.0.0.1", port: port === 0 || port === 65_535 ? 0 : port + 1 };
+/**
+ * The settings of a console that is not configured: the port after the service's, or any free one. An engine of this
+ * machine keeps its port, even if it does not run yet.
+ */
+function defaultSettings({ port }: ServerSettings, upstreams: readonly Pick<Upstream, "url">[]): ConsoleSettings {
+  const engines = upstreams.map(({ url }) => new URL(url));
+  const isEngines = engines.some((own) => isLoopback(own.hostname) && Number(own.port) === port + 1);
+  return { host: "127.0.0.1", port: port === 0 || port === 65_535 || isEngines ? 0 : port + 1 };
 }
+
+const isLoopback = (host: string) => loopbackHosts.includes(host.replace(/^\[|\]$/g, ""));
 
 /** The settings, with a free port in place of one that is taken. */
 export function withFreePort({ host, port }: ConsoleSettings): ConsoleSettings {

@@ -3,6 +3,7 @@
 import { admission } from "./admission.ts";
 import { auth } from "./auth.ts";
 import { budgets } from "./budgets.ts";
+import { configuration } from "./configuration.ts";
 import { consoleServer } from "./console.ts";
 import { edges } from "./edges.ts";
 import { fleet } from "./fleet.ts";
@@ -35,6 +36,7 @@ export const mutants: Mutants = {
   protocol,
   auth,
   identity,
+  configuration,
   console: consoleServer,
   admission,
   upstream,

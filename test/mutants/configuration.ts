@@ -1,0 +1,22 @@
+import type { Mutant } from "./mutant.ts";
+
+const spelling = "test/config/spelling.test.ts";
+
+export const configuration: Mutant[] = [
+  {
+    name: "an engine is asked for its one model by a name that it does not know",
+    file: "src/config/spelling.ts",
+    find: "if (names.length === 1) return () => names[0]!;\n",
+    replace: "",
+    caughtBy: [`${spelling} > an engine with one model`],
+    rule: "docs/configuration.md, One engine, no file",
+  },
+  {
+    name: "the console takes the port of an engine that does not run yet",
+    file: "src/node/console.ts",
+    find: " || isEngines ? 0",
+    replace: " ? 0",
+    caughtBy: ["test/node/console.test.ts"],
+    rule: "docs/console.md, Opening it",
+  },
+];
