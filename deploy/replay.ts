@@ -332,7 +332,7 @@ async function composed(image: Stage): Promise<void> {
       ]),
     );
     for (const { source, target } of compose.services.sluice.configs as { source: string; target: string }[])
-      writeFileSync(join(image.root, target), interpolated(compose.configs[source].content, given));
+      writeFileSync(join(image.root, target), readFileSync(compose.configs[source].file));
     const volume = join(workplace, "second-volume");
     mkdirSync(volume);
     chownSync(volume, ...image.user);

@@ -2,7 +2,7 @@
 // rolling` runs haproxy's and nginx's files, and deploy/replay.ts the first of compose.yaml's ways to start.
 
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { loadConfiguration } from "../../src/config/load.ts";
@@ -71,13 +71,29 @@ describe("compose.yaml", () => {
   const nodes = ["sluice", "embedded", "sluice-1", "sluice-2", "sluice-3"];
 
   test("sets variables that exist", () => {
-    for (const name of nodes) expect(unknown(Object.keys(compose.services[name].environment))).toEqual([]);
+    for (const name of nodes) {
+      const { environment, configs } = compose.services[name];
+      const file = textOf(compose.configs[configs[0].source].file);
+      expect(unknown(Object.keys(environment)).filter((one) => !file.includes(`\${${one}}`))).toEqual([]);
+    }
   });
 
   /** The console's variables; the others take their values from `.env`. */
-  const ofConsole = ({ SLUICE_CONSOLE_HOST, SLUICE_CONSOLE_PORT }: Record<string, string>) => ({
+  const ofConsole = ({ SLUICE_CONSOLE_HOST, SLUICE_CONSOLE_PORT, CONSOLE_URL }: Record<string, string>) => ({
     SLUICE_CONSOLE_HOST,
     SLUICE_CONSOLE_PORT,
+    CONSOLE_URL: CONSOLE_URL!.replaceAll(/\$\{\w+:-(\d+)\}/g, "$1"),
+  });
+
+  test("gives a container with a read-only root only files: Compose copies anything else into it, and is refused", () => {
+    const services = Object.entries<{ read_only?: boolean; configs?: { source: string }[] }>(compose.services);
+    for (const [name, { read_only, configs = [] }] of services)
+      for (const { source } of read_only ? configs : []) {
+        const given = compose.configs[source];
+        expect([name, Object.keys(given)]).toEqual([name, ["file"]]);
+        expect(existsSync(join(root, given.file))).toBeTrue();
+      }
+    expect(services.some(([, { read_only, configs }]) => read_only && configs)).toBeTrue();
   });
 
   test("has a console for its own machine: listening, published there alone, at the address that its file says", () => {
@@ -86,10 +102,9 @@ describe("compose.yaml", () => {
       const published = (ports as string[]).map((port) => port.replaceAll(/\$\{\w+:-(\d+)\}/g, "$1"));
       expect(published.every((port) => port.startsWith("127.0.0.1:"))).toBeTrue();
       expect(configs).toEqual([{ source: "console", target: "/etc/sluice/sluice.yaml" }]);
-      const content = compose.configs.console.content.replaceAll(/\$\{\w+:-(\d+)\}/g, "$1");
       const loaded = loadConfiguration({
         env: { ...ofConsole(environment), SLUICE_CONFIG: "/etc/sluice/sluice.yaml" },
-        readFile: () => new TextEncoder().encode(content),
+        readFile: () => new TextEncoder().encode(textOf(compose.configs.console.file)),
         simulatorUrl: "http://127.0.0.1:1",
       });
       if (loaded instanceof Error) throw loaded;
@@ -108,7 +123,7 @@ describe("compose.yaml", () => {
   });
 
   test("has a file for three nodes that Sluice takes, and waits for their drain", () => {
-    const { content } = compose.configs.fleet;
+    const content = textOf(compose.configs.fleet.file);
     const loaded = loadConfiguration({
       env: { SLUICE_CONFIG: "/etc/sluice/sluice.yaml" },
       readFile: (path) => (path === "/etc/sluice/sluice.yaml" ? new TextEncoder().encode(content) : null),
