@@ -14,6 +14,7 @@ import { parseLarge } from "../core/upstream/engine-json.ts";
 import type { Upstream } from "../core/upstream/target.ts";
 import { dialectBySigns, signPages } from "./recognize.ts";
 import { record } from "./record.ts";
+import { whyUnreached } from "./unreached.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 export interface EngineModel {
@@ -84,6 +85,8 @@ export async function probeEngine(
 export interface EngineReply {
   /** The HTTP status; null if there was no answer. */
   status: number | null;
+  /** The error by which there was no answer. */
+  failure?: unknown;
   body: unknown;
 }
 
@@ -108,8 +111,8 @@ export function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtoc
       const direct = { proxy: false } as unknown as RequestInit;
       const response = await fetch(url, { headers, signal, redirect: "manual", ...direct, ...post });
       return { status: response.status, body: response.ok ? await jsonOf(response) : await dropped(response) };
-    } catch {
-      return { status: null, body: null };
+    } catch (failure) {
+      return { status: null, body: null, failure };
     }
   };
 }
@@ -145,9 +148,17 @@ export function notReady(status: number | null): string | null {
   return status === 503 || status === 429 ? `answered ${status}: it still loads its model, or is overloaded` : null;
 }
 
+/** The sentences about an engine that does not answer, with the reason if the failure tells it. */
+export function silence(url: string, failure: unknown, trust: string): string {
+  const why = whyUnreached(failure, trust);
+  return why === null
+    ? `Nothing answers at ${url}. Start the engine, or correct the URL.`
+    : `The engine at ${url} cannot be reached: ${why}.`;
+}
+
 function complaint(url: string, tried: EngineReply[], advice: string | null): string {
   const statuses = tried.map((answer) => answer.status);
-  if (statuses[0] === null) return `Nothing answers at ${url}. Start the engine, or correct the URL.`;
+  if (statuses[0] === null) return silence(url, tried[0]?.failure, "set NODE_EXTRA_CA_CERTS to its file");
   if (statuses.some((status) => status === 401 || status === 403)) {
     return advice === null ? `The engine at ${url} refuses the key.` : `The engine at ${url} needs a key. ${advice}`;
   }

@@ -122,6 +122,7 @@ describe.concurrent("an engine is asked, and", () => {
     const lacks = behind(await simulator(""), () => refusal(404, "The model `x` does not exist."));
     await expect(verdicts(lacks)).rejects.toThrow("Choose --model");
     await expect(verdicts("http://127.0.0.1:9/v1")).rejects.toThrow("Nothing answers");
+    await expect(verdicts("http://engine.invalid/v1")).rejects.toThrow("its name cannot be resolved here");
   });
 
   test("a prompt beyond its context goes to no public address", async () => {

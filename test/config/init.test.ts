@@ -5,6 +5,7 @@ import { probeEngine } from "../../src/config/engine.ts";
 import { draftConfiguration, initConfiguration } from "../../src/config/init.ts";
 import { publicIds } from "../../src/config/public-id.ts";
 import { schemaText } from "../../src/config/settings/file.ts";
+import { authority } from "../harness/certificates.ts";
 import { configured, engineAt, type Variables } from "./reading.ts";
 
 const nowSeconds = 1_795_000_000;
@@ -14,6 +15,12 @@ afterAll(() => {
 });
 
 type Answer = unknown | ((request: Request) => Response | Promise<Response>);
+
+/** A certificate of an authority that nobody trusts. */
+function unknownIdentity() {
+  const { certificate: cert, key } = authority().issue(["127.0.0.1"]);
+  return { cert, key };
+}
 
 /** An engine that answers these paths, and 404 elsewhere. Returns its origin. */
 function engine(answers: Record<string, Answer>): string {
@@ -228,6 +235,9 @@ describe("sluice init", () => {
     expect(await refusal("http://127.0.0.1:1")).toBe(
       "Nothing answers at http://127.0.0.1:1/v1. Start the engine, or correct the URL.",
     );
+    const strange = Bun.serve({ port: 0, hostname: "127.0.0.1", tls: unknownIdentity(), fetch: () => new Response() });
+    servers.push(strange);
+    expect(await refusal(`https://127.0.0.1:${strange.port}`)).toMatch(/not trusted here .*set NODE_EXTRA_CA_CERTS/);
     expect(await refusal("localhost:8000")).toStartWith("The engine's URL must be a URL that begins with http://");
     const astray = engine({ "/v1/models": () => Response.redirect("http://127.0.0.1:1/v1/models") });
     expect(await refusal(astray)).toContain("No list of models");

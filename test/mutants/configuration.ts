@@ -19,4 +19,20 @@ export const configuration: Mutant[] = [
     caughtBy: ["test/node/console.test.ts"],
     rule: "docs/console.md, Opening it",
   },
+  {
+    name: "an operator is told to start an engine whose certificate is not trusted",
+    file: "src/config/unreached.ts",
+    find: "return cause instanceof Error ? innermost(cause)",
+    replace: "return cause instanceof RangeError ? innermost(cause)",
+    caughtBy: ["test/config/unreached.test.ts > a certificate"],
+    rule: "docs/operating.md, SluiceUpstreamFailing",
+  },
+  {
+    name: "the doctor asks every engine as OpenAI's",
+    file: "src/admin/cli/engine-check.ts",
+    find: "upstreamCodecs[upstream.protocol]",
+    replace: 'upstreamCodecs["openai-chat"]',
+    caughtBy: ["test/admin/cli/doctor.test.ts > asks an engine by its own protocol"],
+    rule: "docs/upgrading.md, Before",
+  },
 ];

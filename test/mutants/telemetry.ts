@@ -85,4 +85,12 @@ export const telemetry: Mutant[] = [
     caughtBy: [`${node} > a batch tells how long it waited`],
     rule: "docs/design/metering.md, Rule 1: One call and one barrier",
   },
+  {
+    name: "the log does not say why an engine was not reached",
+    file: "src/features/telemetry/log.ts",
+    find: "return cause instanceof Error ? text.replace(",
+    replace: "return cause instanceof RangeError ? text.replace(",
+    caughtBy: ["test/features/telemetry/log.test.ts > the line of an engine that was not reached"],
+    rule: "docs/operating.md, SluiceUpstreamFailing",
+  },
 ];

@@ -4,10 +4,13 @@
  */
 import { notReady } from "../../config/engine.ts";
 import { simulatorName } from "../../config/simulator.ts";
+import { whyUnreached } from "../../config/unreached.ts";
 import { Cancellation, type Signal } from "../../core/time/cancellation.ts";
+import { upstreamCodecs } from "../../core/upstream/codecs.ts";
 import { isOwnName } from "../../core/upstream/http1/address.ts";
 import { type Client, client } from "../../core/upstream/http1/client.ts";
 import { resolve } from "../../core/upstream/resolve.ts";
+import { headersTo } from "../../core/upstream/send.ts";
 import type { Resolving, Upstream } from "../../core/upstream/target.ts";
 import { hostOf } from "../../features/probing/names.ts";
 import { afterAnswer, type Resolution, unresolved } from "../../features/probing/resolution.ts";
@@ -24,7 +27,9 @@ export async function engineSays(upstream: Upstream): Promise<string> {
   let status: number;
   try {
     status = await statusAt(engines, upstream, signal);
-  } catch {
+  } catch (error) {
+    const why = whyUnreached(error, "set tls.ca_file of its upstream to its file");
+    if (why !== null) throw new Error(`${upstream.url} cannot be reached: ${why}`);
     throw new Error(
       `${upstream.url} ${signal.aborted ? "does not respond" : "cannot be reached"}; start the engine, or correct its url in sluice.yaml (or SLUICE_UPSTREAM_URL)`,
     );
@@ -33,10 +38,6 @@ export async function engineSays(upstream: Upstream): Promise<string> {
   }
   judge(status, upstream.url);
   return `${upstream.url} responds`;
-}
-
-function keyHeaders({ apiKey }: Upstream): Record<string, string> {
-  return apiKey ? { authorization: `Bearer ${apiKey}`, "x-api-key": apiKey } : {};
 }
 
 function judge(status: number, where: string): void {
@@ -101,7 +102,7 @@ async function statusAt(engines: Client, upstream: Upstream, signal: Signal, add
     address,
     tls: upstream.tls ?? null,
     connect_ms: upstream_ms,
-    headers: { ...keyHeaders(upstream), ...upstream.headers },
+    headers: headersTo(upstream, upstreamCodecs[upstream.protocol]),
     signal,
   });
   reply.drop();

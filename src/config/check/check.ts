@@ -1,7 +1,9 @@
 /** Asks an engine everything on which an upstream's rows in sluice.yaml depend: docs/engines.md, Checking an engine. */
 import type { Dialect } from "../../core/protocol/dialect.ts";
-import { client as newClient } from "../../core/upstream/http1/client.ts";
+import { Cancellation } from "../../core/time/cancellation.ts";
+import { type Client, client as newClient } from "../../core/upstream/http1/client.ts";
 import type { Upstream } from "../../core/upstream/target.ts";
+import { silence } from "../engine.ts";
 import { asking } from "./asking.ts";
 import { engineQuestions } from "./engine-questions.ts";
 import type { CheckQuestion, Judged, Verdict } from "./question.ts";
@@ -42,7 +44,7 @@ export async function checkEngine(settings: CheckSettings): Promise<Finding[]> {
       (protocols?.includes(upstream.protocol) ?? true) && (extent === "short" ? isShort : !isLong || extent === "long"),
   );
   try {
-    await assertAnswers(settings, engine);
+    await assertAnswers(settings, engine, client);
     const findings: Finding[] = [];
     for (const { name, does, expects, ask } of due) {
       asks?.(does);
@@ -55,16 +57,31 @@ export async function checkEngine(settings: CheckSettings): Promise<Finding[]> {
   }
 }
 
-async function assertAnswers({ upstream, model }: CheckSettings, engine: ReturnType<typeof asking>): Promise<void> {
+async function assertAnswers(
+  { upstream, model }: CheckSettings,
+  engine: ReturnType<typeof asking>,
+  client: Client,
+): Promise<void> {
   const { end } = await engine.once("hello", () => engine.put({}));
   const { url, protocol } = upstream;
-  if (end.kind === "unreachable") throw new Error(`Nothing answers at ${url}. Start the engine, or correct the URL.`);
+  if (end.kind === "unreachable")
+    throw new Error(silence(url, await failureOf(client, upstream), "set tls.ca_file of its upstream to its file"));
   if (end.status === 401 || end.status === 403)
     throw new Error(`The engine at ${url} refuses the key (${end.status}). Correct its api_key in sluice.yaml.`);
   if (end.kind !== "refused") return;
   const said = end.said ? `: ${end.said.slice(0, 200)}` : "";
   throw new Error(
     `The engine at ${url} does not serve '${model}' in ${protocol} (${end.status}${said}). Choose --model.`,
+  );
+}
+
+/** The error of another try to connect; null if the engine answers now. */
+async function failureOf(client: Client, { url, address, tls, timeouts }: Upstream): Promise<unknown> {
+  const { connect_ms } = timeouts;
+  const asked = { url: `${url}/models`, address, headers: {}, tls: tls ?? null, connect_ms };
+  return client.get({ ...asked, signal: Cancellation.timeout(connect_ms) }).then(
+    (reply) => void reply.drop(),
+    (error: unknown) => error,
   );
 }
 

@@ -147,8 +147,14 @@ const cause_chars_max = 2000;
 /** The cause of a fault, for operators: the stack of a defect, the message of an outage. */
 function causeOf(cause: unknown): string {
   if (cause instanceof Fault) return causeOf(cause.details.cause ?? cause.message);
-  const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+  const text = cause instanceof Error ? withReason(cause) : String(cause);
   return masked(text.slice(0, 2 * cause_chars_max)).slice(0, cause_chars_max);
+}
+
+/** The stack, whose first line says the error's own cause too, which a stack leaves out. */
+function withReason({ stack, message, cause }: Error): string {
+  const text = stack ?? message;
+  return cause instanceof Error ? text.replace(message, () => `${message} (because: ${cause.message})`) : text;
 }
 
 /** Hides engines: the runtime's error of a failed connection may contain their host. */

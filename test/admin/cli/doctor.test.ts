@@ -324,7 +324,18 @@ describe("doctor", () => {
     const says = async (upstream: Upstream) => (await examined({ upstreams: [upstream] })).of("engine main");
     expect(await says({ ...secured, headers: { "x-own": "1" } })).toMatchObject({ status: "ok" });
     expect((await says(secured)).says).toContain("refuses the key");
-    expect((await says({ ...secured, tls: { ...tls, ca: null } })).says).toContain("cannot be reached");
+    const strange = (await says({ ...secured, tls: { ...tls, ca: null } })).says;
+    expect(strange).toMatch(/cannot be reached: its certificate is not trusted here .*set tls\.ca_file/);
+    expect((await says({ ...secured, tls: { ...tls, certificate: null } })).says).toContain("set tls.certificate_file");
+  });
+
+  test("asks an engine by its own protocol: Anthropic's wants its version, and no Bearer", async () => {
+    const engine = answering(({ headers }) => {
+      if (headers.has("authorization") || headers.get("x-api-key") !== "k") return new Response("", { status: 401 });
+      return Response.json({ data: [] }, { status: headers.has("anthropic-version") ? 200 : 400 });
+    });
+    const claude: Upstream = { ...at(engine, "k"), protocol: "anthropic-messages" };
+    expect((await examined({ upstreams: [claude] })).of("engine main")).toMatchObject({ status: "ok" });
   });
 
   test("says where a name leads that has several addresses, and which of them respond", async () => {

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { Call } from "../../../src/core/http/call.ts";
 import { callersWords } from "../../../src/core/http/call-notes.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
+import { ConnectFailed } from "../../../src/core/upstream/http1/dial.ts";
 import { type LogLevel, logTo } from "../../../src/features/telemetry/log.ts";
 import { lineOf } from "../../../src/features/telemetry/log-line.ts";
 import { VirtualClock } from "../../core/admission/virtual-time.ts";
@@ -100,6 +101,16 @@ test("a cause names no engine", () => {
   const told = String(lines()[0]?.cause);
   expect(told).toContain("certificate of <engine> is not for <engine> (<engine>/chat, <engine>)");
   expect(told).not.toMatch(/gpu-7|writer-awq/);
+});
+
+test("the line of an engine that was not reached says why, as the runtime said it", () => {
+  const { log, lines, ask } = logAt("info", ["gpu-7.internal"]);
+  const cause = new ConnectFailed(new Error("getaddrinfo ENOTFOUND gpu-7.internal"));
+  ask("/v1/models", 503, new Fault("upstream_unavailable", "x", { cause }));
+  log.flush();
+  expect(String(lines()[0]?.cause)).toStartWith(
+    "ConnectFailed: the engine could not be reached (because: getaddrinfo ENOTFOUND <engine>)\n",
+  );
 });
 
 const printable = /^[\x20-\x7e]*$/;
