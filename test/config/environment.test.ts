@@ -3,6 +3,11 @@ import { filled } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
 import { configured, problemsOf } from "./reading.ts";
 
+const unescaped = (url: string): [Record<string, string>, string] => [
+  { REDIS_URL: url },
+  "REDIS_URL is not a URL: a /, #, ?, @ or % in its password must be escaped (%2F, %23, %3F, %40, %25); its text is not shown",
+];
+
 describe("the environment", () => {
   test("when it says nothing, the service listens on 127.0.0.1:8080 and keeps its data in ./data", () => {
     const { server, storage, notices } = configured(null);
@@ -105,6 +110,8 @@ describe("the environment", () => {
       { REDIS_URL: "cache:6379" },
       "REDIS_URL must be a URL such as redis://host:6379; its text is not shown because it may contain a password",
     ],
+    ...["redis://:a/b@cache:6379", "redis://:a#b@cache", "rediss://:a?b@cache", "redis://u:a%zz@cache"].map(unescaped),
+    ...["redis://default:12/34@cache", "redis://default:12?34@cache/0"].map(unescaped),
     [{ SLUICE_UPSTREAM_MODEL: "m" }, "SLUICE_UPSTREAM_MODEL needs SLUICE_UPSTREAM_URL, which is not set"],
     [
       { SLUICE_UPSTREAM_URL: "localhost:8000" },
@@ -135,6 +142,11 @@ describe("the environment", () => {
     });
     expect(notices).toEqual(["SLUICE_UPSTREAM_URI is not read; did you mean SLUICE_UPSTREAM_URL?"]);
   });
+});
+
+test("a password of Redis is taken as it was escaped", () => {
+  for (const REDIS_URL of ["redis://:a%2Fb%40@cache:6379/2", "rediss://u:p@[::1]:6379?family=6", "redis://:a@b@cache"])
+    expect(configured(null, { REDIS_URL }).storage.redisUrl).toBe(REDIS_URL);
 });
 
 describe("the URL of an engine", () => {

@@ -28,6 +28,22 @@ export const configuration: Mutant[] = [
     rule: "docs/operating.md, SluiceUpstreamFailing",
   },
   {
+    name: "a password of Redis that was not escaped ends the start without a word about Redis",
+    file: "src/config/settings/variables.ts",
+    find: "(isWhole(text)",
+    replace: "(text",
+    caughtBy: ["test/config/environment.test.ts"],
+    rule: "docs/configuration.md, Environment",
+  },
+  {
+    name: "a user of Redis who may not call INFO is connected anew for ever",
+    file: "src/stores/redis/connection.ts",
+    find: 'if (!isRefusal(error, "NOPERM")) throw error;',
+    replace: "if (error) throw error;",
+    caughtBy: ["test/stores/redis/connection.test.ts > a user without the dangerous commands"],
+    rule: "docs/configuration.md, TLS",
+  },
+  {
     name: "the doctor asks every engine as OpenAI's",
     file: "src/admin/cli/engine-check.ts",
     find: "upstreamCodecs[upstream.protocol]",

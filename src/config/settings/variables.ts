@@ -35,6 +35,25 @@ const address = (pattern: RegExp, example: string) => (text: string) =>
     ? null
     : `must be a URL such as ${example}; its text is not shown because it may contain a password`;
 
+const redisForm = address(/^rediss?:\/\/\S+$/i, "redis://host:6379");
+
+/** Refuses what the client of Redis would misread, or refuse only when it connects, and without saying which URL. */
+const redisAddress = (text: string) =>
+  redisForm(text) ??
+  (isWhole(text)
+    ? null
+    : "is not a URL: a /, #, ?, @ or % in its password must be escaped (%2F, %23, %3F, %40, %25); its text is not shown");
+
+function isWhole(text: string): boolean {
+  try {
+    const { username, password, pathname, search, hash } = new URL(text);
+    decodeURIComponent(username + password);
+    return !(pathname + search + hash).includes("@");
+  } catch {
+    return false;
+  }
+}
+
 const refused = (check: (text: string) => object) => (text: string) => {
   const checked: { problem?: string } = check(text);
   return checked.problem ?? null;
@@ -54,7 +73,7 @@ export const environment = {
     "`postgres://…`; for `sslmode` and its files, see [TLS](#tls).",
   ),
   REDIS_URL: text(
-    { writeOnly: true, problem: address(/^rediss?:\/\/\S+$/i, "redis://host:6379") },
+    { writeOnly: true, problem: redisAddress },
     "`redis://…` or `rediss://…`, for several nodes on one Postgres; for a cluster, the URL of any node.",
   ),
   SLUICE_DATA_DIR: text({ default: "./data" }, "The folder of the embedded database."),

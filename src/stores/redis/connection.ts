@@ -85,7 +85,7 @@ export function redisConnection(
   single.on("ready", async () => {
     if (commands) return;
     try {
-      const isCluster = /^cluster_enabled:1/m.test(await single.info("cluster"));
+      const isCluster = await belongsToCluster(single);
       if (closed || commands) return;
       commands = isCluster ? openCluster() : single;
       if (isCluster) {
@@ -135,6 +135,19 @@ export function redisConnection(
       commands?.disconnect();
     },
   };
+}
+
+/** Whether the server belongs to a cluster. INFO is one of the commands that Redis calls dangerous, and some users lack. */
+async function belongsToCluster(server: Redis): Promise<boolean> {
+  try {
+    return /^cluster_enabled:1/m.test(await server.info("cluster"));
+  } catch (error) {
+    if (!isRefusal(error, "NOPERM")) throw error;
+    return server.cluster("INFO").then(
+      () => true,
+      (refusal: unknown) => !(refusal instanceof ReplyError) && Promise.reject(refusal),
+    );
+  }
 }
 
 /** Calls the script by its hash. A Redis that does not know the hash has done nothing, and is then sent the text. */

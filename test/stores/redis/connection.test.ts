@@ -41,6 +41,23 @@ test("one server takes keys of several tags; a cluster does not, nor does a prox
   await Promise.all([server.stop(), cluster.stop()]);
 });
 
+test("a user without the dangerous commands, INFO among them, is served on one connection, of a cluster too", async () => {
+  const [server, cluster] = [await startRedis(), await startRedisCluster()];
+  for (const [urls, isOneServer] of [[[server.url], true] as const, [cluster.urls, false] as const]) {
+    const admins = urls.map((url) => new Redis(url));
+    for (const admin of admins)
+      await admin.call("ACL", "SETUSER", "plain", "on", ">x", "~*", "&*", "+@all", "-@dangerous");
+    const connection = redisConnection(urls[0]!.replace("redis://", "redis://plain:x@"), () => {});
+    await connection.ping(10_000);
+    expect([await connection.script("return 1")(["{a}"], []), connection.isOneServer()]).toEqual([1, isOneServer]);
+    const clients = String(await admins[0]!.call("CLIENT", "LIST"));
+    if (isOneServer) expect(clients.split("user=plain").length - 1).toBe(1);
+    connection.close();
+    for (const admin of admins) admin.disconnect();
+  }
+  await Promise.all([server.stop(), cluster.stop()]);
+});
+
 test("a server that became a replica is left: the name may lead to another one", async () => {
   let connections = 0;
   const replica = answering({ evalsha: readOnly, eval: readOnly }, () => {
