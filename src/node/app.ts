@@ -41,14 +41,16 @@ interface AppOptions {
   people?: (IdentityParts & Pick<ManagementEntrance, "contextFor">) | null;
   /** The origins of the console; links use the first one. Absent: there is no console. */
   consoleOrigins?: () => readonly string[];
+  /** Whether this port itself speaks HTTPS. Absent: it does not. */
+  isSecure?: boolean;
 }
 
 /** The application of the clients' port. */
 export function app(dependencies: NodeDependencies, options: AppOptions) {
-  const { people = null, consoleOrigins = () => [] } = options;
+  const { people = null, consoleOrigins = () => [], isSecure = false } = options;
   const identity = () => people?.identity() ?? null;
   return mount(dependencies, [
-    ...operations.map((one) => (one === rootProbe ? withWelcome(one, { identity, consoleOrigins }) : one)),
+    ...operations.map((one) => (one === rootProbe ? withWelcome(one, { identity, consoleOrigins, isSecure }) : one)),
     ...unlistedOperations,
     ...(people ? serviceOperations(people, people.contextFor) : []),
     ...(options.metrics ? metricsOperations : []),

@@ -69,7 +69,12 @@ export function listeners(
     const consoleOrigins = () => console.parts.origins();
     const { contextFor } = entrance;
     const signedIn = people && { ...people, contextFor };
-    const api = app(dependencies, { metrics: server.operator === null, people: signedIn, consoleOrigins });
+    const api = app(dependencies, {
+      metrics: server.operator === null,
+      people: signedIn,
+      consoleOrigins,
+      isSecure: identity !== null,
+    });
     const listening = listen(api, { ...server, ...limits, isShared }, identity);
     const operator = server.operator
       ? listen(operatorApp(dependencies, entrance), { ...server.operator, ...limits, isShared }, operatorIdentity)

@@ -40,7 +40,7 @@ export const configuration: Mutant[] = [
     file: "src/stores/redis/connection.ts",
     find: 'if (!isRefusal(error, "NOPERM")) throw error;',
     replace: "if (error) throw error;",
-    caughtBy: ["test/stores/redis/connection.test.ts > a user without the dangerous commands"],
+    caughtBy: ["test/stores/redis/connection.test.ts > on one connection to one server"],
     rule: "docs/configuration.md, TLS",
   },
   {

@@ -37,6 +37,14 @@ export const tls: Mutant[] = [
     rule,
   },
   {
+    name: "a port that speaks HTTPS tells people http://",
+    file: "src/node/listeners.ts",
+    find: "isSecure: identity !== null",
+    replace: "isSecure: identity === undefined",
+    caughtBy: ["test/core/http/tls.test.ts > serves HTTPS"],
+    rule: "docs/first-request.md, Your first request",
+  },
+  {
     name: "a reload leaves the certificate",
     file: "src/core/http/listen.ts",
     find: "      server = serving(elysia, { ...address, port: server.port! }, next);\n",

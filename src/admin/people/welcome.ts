@@ -13,6 +13,8 @@ interface WelcomeParts {
   identity(): Identity | null;
   /** The addresses of the console; if there are several, those on this machine. Empty: the console does not listen. */
   consoleOrigins(): readonly string[];
+  /** Whether the port itself speaks HTTPS, which the URL of a request does not say (core/http/listen.ts). */
+  isSecure: boolean;
 }
 
 export function withWelcome(probe: Operation, parts: WelcomeParts): Operation {
@@ -23,9 +25,9 @@ export function withWelcome(probe: Operation, parts: WelcomeParts): Operation {
   };
 }
 
-function welcome({ identity, consoleOrigins }: WelcomeParts, request: Request): Response {
+function welcome({ identity, consoleOrigins, isSecure }: WelcomeParts, request: Request): Response {
   const settings = identity();
-  const here = originOf(request);
+  const here = originOf(request, isSecure);
   const url = settings?.serviceUrl ?? here.origin;
   const console = consoleFor(consoleOrigins(), here.hostname);
   const isForPeople = settings !== null && issuersOf(settings).length > 0;
@@ -53,9 +55,9 @@ const entrance = (console: string): Html =>
   html`<p><a class="button main" href="${console}/">Sign in</a><a class="button" href="${console}/connect">Connect</a></p>`;
 
 /** The address by which the browser came. A proxy in front that speaks HTTPS says so in a header. */
-function originOf({ url, headers }: Request): URL {
+function originOf({ url, headers }: Request, isSecure: boolean): URL {
   const here = new URL(url);
-  if (headers.get("x-forwarded-proto") === "https") here.protocol = "https:";
+  if (isSecure || headers.get("x-forwarded-proto") === "https") here.protocol = "https:";
   return here;
 }
 

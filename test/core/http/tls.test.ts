@@ -53,6 +53,10 @@ test("serves HTTPS, and its own healthcheck finds it", async () => {
   expect(service.url).toStartWith("https://localhost:");
   expect((await service.fetch("/v1/models")).status).toBe(200);
   expect(await seen(service.url)).toBe(serial(own));
+  const asBrowser = { headers: { accept: "text/html" }, tls: { ca: ours.certificate } };
+  const page = await (await fetch(service.url, asBrowser)).text();
+  expect(page).toContain(`<code>${service.url}/v1</code>`);
+  expect(page).toContain(`sluice login ${service.url} --key`);
   expect((await fetch(service.url.replace("https:", "http:")).catch(() => null))?.ok ?? false).toBeFalse();
   // A server that is named by its URL must prove its name, but the command does not trust this test's certificate
   // authority.
