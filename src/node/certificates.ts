@@ -5,6 +5,7 @@ import type { SeenCertificate } from "../admin/cli/certificates.ts";
 import { described, readCertificates, tlsTexts } from "../config/certificate.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { readFileBounded } from "../config/source.ts";
+import type { Upstream } from "../core/upstream/target.ts";
 
 const connect_ms = 5000;
 
@@ -12,17 +13,22 @@ const connect_ms = 5000;
  * The certificates of a configuration. A certificate that cannot be read or reached is left out: other checks of the
  * doctor report that.
  */
-export async function certificatesOf({ server, storage, upstreams }: Configuration): Promise<SeenCertificate[]> {
+export async function certificatesOf(configuration: Configuration): Promise<SeenCertificate[]> {
+  const { server, storage, upstreams } = configuration;
   const { databaseUrl, redisUrl, redisTls } = storage;
   // An address is where the server listens, which is seldom what clients call it.
   const host = isIP(server.host) || server.host === "localhost" ? null : server.host;
   const files = [
     fileSeen("of this server", server.tls?.certificateFile, host),
     fileSeen("for Redis", redisTls?.identity?.certificateFile, null),
+    ...forEngines(upstreams),
   ];
-  const peers = upstreams
+  const peers = [
+    ...upstreams.map(({ name, url }) => ({ whose: `of engine ${name}`, url })),
+    ...publicAddresses(configuration),
+  ]
     .filter(({ url }) => url.startsWith("https:"))
-    .map(({ name, url }) => peerSeen(`of engine ${name}`, url, 443, {}));
+    .map(({ whose, url }) => peerSeen(whose, url, 443, {}));
   if (redisUrl && /^rediss:/i.test(redisUrl)) {
     peers.push(peerSeen("of Redis", redisUrl, 6379, tlsTexts(redisTls, readFileBounded)()));
   }
@@ -34,6 +40,19 @@ export async function certificatesOf({ server, storage, upstreams }: Configurati
     );
   }
   return [...files, ...(await Promise.all(peers))].filter((one) => one !== null);
+}
+
+/** The certificates that are shown to engines. The replicas of an upstream are shown the same. */
+function forEngines(upstreams: readonly Upstream[]): SeenCertificate[] {
+  const byName = new Map(upstreams.map(({ name, tls }) => [name, tls?.certificate?.cert]));
+  return [...byName].flatMap(([name, cert]) => (cert === undefined ? [] : [seen(`for engine ${name}`, null, cert)]));
+}
+
+/** The addresses at which people reach the service and the console, whose certificates may be those of a proxy. */
+function publicAddresses({ identity }: Configuration): { whose: string; url: string }[] {
+  return Object.entries({ service_url: identity?.serviceUrl, console_url: identity?.consoleUrl }).flatMap(
+    ([name, url]) => (url ? [{ whose: `of identity.${name}`, url }] : []),
+  );
 }
 
 function seen(whose: string, host: string | null, certificate: string | Uint8Array): SeenCertificate {

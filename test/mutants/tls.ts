@@ -37,6 +37,14 @@ export const tls: Mutant[] = [
     rule,
   },
   {
+    name: "the doctor does not warn of the certificate that an engine is shown",
+    file: "src/node/certificates.ts",
+    find: "    ...forEngines(upstreams),\n",
+    replace: "",
+    caughtBy: ["test/admin/cli/certificates.test.ts > an engine's client certificate"],
+    rule: "docs/operating.md, Starting, stopping, upgrading",
+  },
+  {
     name: "a port that speaks HTTPS tells people http://",
     file: "src/node/listeners.ts",
     find: "isSecure: identity !== null",

@@ -67,6 +67,31 @@ test("what it finds: soon expired, of another name, expired, and as it should be
   ]);
 });
 
+test("an engine's client certificate and that of a proxy in front end, too", async () => {
+  const own = written(folder, "shown", ours.issue(["a node"], { to: daysFromNow(5.5) }));
+  const { port } = engine.address() as { port: number };
+  const text = `
+upstreams:
+  gpu:
+    url: https://127.0.0.1:9/v1
+    replicas: [https://127.0.0.1:10/v1]
+    tls: { certificate_file: ${own.certificate}, key_file: ${own.key} }
+identity: { service_url: https://localhost:${port}, console_url: https://localhost:${port} }
+`;
+  const configuration = loadConfiguration({
+    env: { SLUICE_SECRET_KEY: Buffer.alloc(32).toString("base64") },
+    readFile: (path) => (path === "./sluice.yaml" ? new TextEncoder().encode(text) : readFileBounded(path)),
+    simulatorUrl: null,
+  });
+  if (configuration instanceof ConfigurationError) throw configuration;
+  const told = (await certificatesOf(configuration)).map((one) => [one.whose, judged(one, Date.now())] as const);
+  expect(told.map(([whose, { status, says }]) => `${whose}: ${status}: ${says.split(" on ")[0]}`)).toEqual([
+    "for engine gpu: warning: expires",
+    "of identity.service_url: problem: expired",
+    "of identity.console_url: problem: expired",
+  ]);
+});
+
 test("the server's own is for the name that it listens under, and any name will do for an address", async () => {
   const own = written(folder, "own", ours.issue(["sluice.example"], {}));
   const hostAt = async (HOST: string) => {
