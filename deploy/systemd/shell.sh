@@ -5,6 +5,8 @@
 export SLUICE_CONFIG=/etc/sluice/sluice.yaml SLUICE_DATA_DIR=/var/lib/sluice
 export HOST=127.0.0.1 SLUICE_OPERATOR_HOST=127.0.0.1 SLUICE_OPERATOR_PORT=9090
 [ ! -f /etc/sluice/secrets/database-url ] || export DATABASE_URL_FILE=/etc/sluice/secrets/database-url
+# Of this shell alone, for pg_dump and psql as docs/databases.md types them.
+[ ! -f /etc/sluice/secrets/database-url ] || DATABASE_URL=$(cat /etc/sluice/secrets/database-url)
 [ ! -f /etc/sluice/secrets/redis-url ] || export REDIS_URL_FILE=/etc/sluice/secrets/redis-url
 # With the console. Other variables of the unit go here, too.
 [ ! -f /etc/sluice/secrets/secret-key ] ||

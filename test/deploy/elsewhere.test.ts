@@ -2,7 +2,8 @@
 // rolling` runs haproxy's and nginx's files, and deploy/replay.ts the first of compose.yaml's ways to start.
 
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { loadConfiguration } from "../../src/config/load.ts";
@@ -13,6 +14,7 @@ import { faultCatalogue } from "../../src/core/inference/fault.ts";
 import { probes } from "../../src/core/operations/list.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { connectionLimits } from "../../src/features/responses/websocket/connection.ts";
+import { pages } from "../docs/blocks.ts";
 
 const root = join(import.meta.dir, "../..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");
@@ -50,6 +52,39 @@ describe("systemd's unit", () => {
     expect(listens.filter((setting) => !shell.includes(` ${setting}`))).toEqual([]);
     const loaded = [...unit.matchAll(/^#?LoadCredential=[\w-]+:(\S+)$/gm)].map(([, path]) => path!);
     expect(loaded.filter((path) => !shell.includes(`_FILE=${path}`))).toEqual([]);
+  });
+
+  test("gives pg_dump and psql the database's URL in that shell, and `sluice` the file alone", () => {
+    const folder = mkdtempSync(join(tmpdir(), "sluice-shell-"));
+    mkdirSync(join(folder, "secrets"));
+    writeFileSync(join(folder, "secrets/database-url"), "postgres://sluice:x@127.0.0.1/sluice\n");
+    const shell = textOf("deploy/systemd/shell.sh").replaceAll("/etc/sluice", folder);
+    const command = `${shell}\necho "$DATABASE_URL"; env | grep ^DATABASE_URL`;
+    const { stdout } = Bun.spawnSync(["sh", "-ec", command], { env: { PATH: process.env.PATH ?? "" } });
+    expect(stdout.toString().split("\n")).toEqual([
+      "postgres://sluice:x@127.0.0.1/sluice",
+      `DATABASE_URL_FILE=${folder}/secrets/database-url`,
+      "",
+    ]);
+    rmSync(folder, { recursive: true });
+  });
+
+  test("keeps its state behind a link, which no page says to copy", () => {
+    expect(unit).toMatch(/^DynamicUser=yes\nStateDirectory=sluice$/m);
+    const lines = pages.flatMap((page) => textOf(page).split("\n"));
+    const copied = lines.filter((line) =>
+      /\b(copy|tar|cp|rsync)\b[^.:]*\/var\/lib\/|\/var\/lib\/[^.:]*\bcopy\b/.test(line),
+    );
+    expect(copied).not.toBeEmpty();
+    expect(copied.filter((line) => !line.includes("-C /var/lib/private "))).toEqual([]);
+  });
+
+  test("is edited where no package puts it, and a page leaves no umask behind", () => {
+    const lines = pages.flatMap((page) => textOf(page).split("\n"));
+    const edits = lines.filter((line) => /remove the (two )?lines of (Redis|`database-url`)/.test(line));
+    expect(edits).toHaveLength(2);
+    expect(edits.filter((line) => !line.includes("systemctl edit --full sluice"))).toEqual([]);
+    expect(lines.filter((line) => /\bumask \d/.test(line) && !/^\( *umask/.test(line.trim()))).toEqual([]);
   });
 
   test("reads credentials at its start alone, and every page that says SIGHUP for a secret says so", () => {

@@ -100,5 +100,5 @@ Settings come from sluice.yaml and from environment variables:
   SLUICE_TLS_CERTIFICATE_FILE, SLUICE_TLS_KEY_FILE
                        serve HTTPS (default: HTTP)
   SLUICE_CONFIG        configuration file (default: ./sluice.yaml, if it exists)
-  SLUICE_UPSTREAM_URL  one engine for all models, if there is no file; see also
+  SLUICE_UPSTREAM_URL  one engine for all models, not the file's; see also
                        SLUICE_UPSTREAM_KEY and SLUICE_UPSTREAM_MODEL`;
