@@ -54,9 +54,15 @@ export function loadConfiguration({
 
 /** The problems of the certificates and keys that the environment names. */
 function unusableFiles(tls: IdentityFiles | undefined, redis: TlsFiles | undefined, readFile: ReadFile): string[] {
-  const identities = [tls, redis?.identity].flatMap((files) => (files ? [readIdentity(files, readFile)] : []));
-  const authorities = redis?.caFile ? [readCertificates(redis.caFile, readFile)] : [];
-  return [...identities, ...authorities].flatMap((one) => ("problem" in one ? [one.problem] : []));
+  const read = [
+    { names: "SLUICE_TLS_CERTIFICATE_FILE and SLUICE_TLS_KEY_FILE name", of: tls && readIdentity(tls, readFile) },
+    {
+      names: "REDIS_CERTIFICATE_FILE and REDIS_KEY_FILE name",
+      of: redis?.identity && readIdentity(redis.identity, readFile),
+    },
+    { names: "REDIS_CA_FILE names", of: redis?.caFile && readCertificates(redis.caFile, readFile) },
+  ];
+  return read.flatMap(({ names, of }) => (of && "problem" in of ? [`${names} ${of.problem}`] : []));
 }
 
 type Source = { file: ConfigurationFile | null; notices: string[] } | { problems: string[] };

@@ -133,6 +133,14 @@ export const management: Mutant[] = [
     rule: repeats,
   },
   {
+    name: "an operator's token for a server of this machine is shown to a proxy",
+    file: "src/admin/cli/safe-url.ts",
+    find: "(isLoopback(new URL(url)) ? { proxy: false } : {})",
+    replace: "(isLoopback(new URL(url)) ? {} : {})",
+    caughtBy: ["test/admin/cli/remote.test.ts > a token for a server of this machine"],
+    rule: "docs/security.md, What an attacker can do",
+  },
+  {
     name: "root makes files in another user's embedded database",
     file: "src/node/services.ts",
     find: "  assertOwnFiles(storage);\n  const isNew",

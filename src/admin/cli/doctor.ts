@@ -1,6 +1,6 @@
 /** `sluice doctor`: checks everything that a server needs, and says how to fix what is wrong. Changes nothing. */
-import { accessSync, constants, existsSync, readdirSync, statfsSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { accessSync, constants, existsSync, statfsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import type { Configuration, ServerSettings, StorageSettings } from "../../config/configuration.ts";
 import type { WorkersWanted } from "../../config/settings/sections.ts";
@@ -191,9 +191,9 @@ async function noticesWithoutKey(manage: Management): Promise<Finding[]> {
   ];
 }
 
-/** Whether a server has ever run with this data folder: opening a database that does not exist would create it. */
+/** Whether the embedded database is in this data folder: opening one that does not exist would create it. */
 function hasData(dataDir: string): boolean {
-  return existsSync(dataDir) && readdirSync(dataDir).length > 0;
+  return existsSync(join(dataDir, "postgres"));
 }
 
 /**

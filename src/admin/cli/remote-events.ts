@@ -10,6 +10,7 @@ import { ManagementError } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
 import { jsonOf, reached } from "./calling.ts";
 import { type RemoteServer, refusalOf } from "./remote.ts";
+import { pastProxies } from "./safe-url.ts";
 
 const again_ms = 1_000;
 /** How long a node may be unreachable after its last event. */
@@ -44,7 +45,9 @@ export async function* remoteAnswers(
 async function* messagesOf(server: RemoteServer, path: string, stopped: AbortSignal) {
   const url = `${server.url.replace(/\/+$/, "")}${managementPath}${path}?format=events`;
   const headers = { authorization: `Bearer ${server.token}` };
-  const response = await reached(server, () => fetch(url, { headers, redirect: "manual", signal: stopped }));
+  const response = await reached(server, () =>
+    fetch(url, { headers, redirect: "manual", signal: stopped, ...pastProxies(url) }),
+  );
   if (!response.ok) throw refusalOf(server, response.status, await jsonOf(response));
   const decoder = new SseDecoder();
   for await (const chunk of response.body!) yield* decoder.push(chunk);

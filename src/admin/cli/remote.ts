@@ -5,6 +5,7 @@ import { ManagementError, refusalFrom } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
 import type { Management } from "../management/verbs.ts";
 import { jsonOf, reached, wait_ms } from "./calling.ts";
+import { pastProxies } from "./safe-url.ts";
 
 export interface RemoteServer {
   /** The operator's port: `https://sluice.example:9090`. */
@@ -27,6 +28,7 @@ export function remoteManagement(server: RemoteServer, send: typeof fetch = fetc
           ...(typeof version === "number" ? { "if-match": `"${version}"` } : {}),
         },
         redirect: "manual",
+        ...pastProxies(server.url),
         signal: AbortSignal.timeout(wait_ms(verb)),
         ...(verb.method === "get" ? {} : { body: JSON.stringify(taken) }),
       }),

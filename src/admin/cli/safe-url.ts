@@ -1,3 +1,8 @@
+const isLoopback = ({ hostname }: URL) => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+
+/** The option by which a request to this machine passes no proxy, which could read what it carries. */
+export const pastProxies = (url: string): { proxy?: false } => (isLoopback(new URL(url)) ? { proxy: false } : {});
+
 /** Parses a server's URL that somebody typed. Throws an Error if `secret` would be sent there in the clear. */
 export function safeUrl(text: string, secret: string): URL {
   const url = URL.parse(text);
@@ -5,8 +10,7 @@ export function safeUrl(text: string, secret: string): URL {
     throw new Error(`'${text.slice(0, 100)}' is not a server's URL. Use one such as https://sluice.example:9090.`);
   }
   if (url.username || url.password || url.search) throw new Error("A server's URL has no user and no query.");
-  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
-  if (url.protocol === "http:" && !isLoopback) {
+  if (url.protocol === "http:" && !isLoopback(url)) {
     throw new Error(`${url.origin} would get ${secret} in the clear. Use https://.`);
   }
   return url;

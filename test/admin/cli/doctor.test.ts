@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ServerSettings } from "../../../src/config/configuration.ts";
@@ -389,6 +389,13 @@ describe("doctor", () => {
     expect(of("engine simulator").says).toContain("built in");
     expect(of("database").says).toContain("first start");
     expect(readdirSync(empty)).toEqual([]);
+    // A new file system is not empty, and has no database either.
+    mkdirSync(join(empty, "lost+found"));
+    const mounted = await examined({
+      storage: () => ({ databaseUrl: null, redisUrl: null, dataDir: empty }),
+      inspectDatabase: () => Promise.reject(new Error("must not be opened")),
+    });
+    expect(mounted.of("database").says).toContain("first start");
   });
 
   test("a server that is up and not ready is a warning with its reason", async () => {

@@ -12,6 +12,7 @@ import { directory } from "../../../src/stores/postgres/directory.ts";
 import { revocations } from "../../../src/stores/postgres/revocations.ts";
 import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";
 import { authority, written } from "../../harness/certificates.ts";
+import { program } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
 import { type Shell, shell, shellOn } from "./shell.ts";
@@ -186,6 +187,27 @@ describe("a command", () => {
     const wrong = shell({ environment: { SLUICE_OPERATOR_TOKEN: "slk_1", SLUICE_SERVER: port.url } });
     expect((await wrong.typed("org list")).err).toContain("not valid");
   });
+});
+
+test("a token for a server of this machine passes no proxy, to which it would be plain text", async () => {
+  const passed: string[] = [];
+  const proxy = Bun.serve({ port: 0, fetch: ({ url }) => Response.json(passed.push(url)) });
+  const at = `http://127.0.0.1:${proxy.port}`;
+  const env = { PATH: process.env.PATH ?? "", HOME: folder, HTTP_PROXY: at, SLUICE_OPERATOR_TOKEN: port.tokens.viewer };
+  const server = port.url.replace("localhost", "127.0.0.1");
+  const typed = (...words: string[]) => Bun.spawn([...program, ...words], { env, stdout: "pipe", stderr: "pipe" });
+  const listed = typed("org", "list", "--server", server);
+  expect([await listed.exited, await new Response(listed.stdout).text()]).toEqual([
+    0,
+    expect.stringContaining("globex"),
+  ]);
+  const watch = typed("fleet", "--watch", "--json", "--server", server);
+  for await (const _ of watch.stdout) break;
+  watch.kill();
+  await watch.exited;
+  expect(await typed("login", server, "--key").exited).toBe(1);
+  expect(passed).toEqual([]);
+  await proxy.stop(true);
 });
 
 test("a watch goes on at another node where one ends its stream, and ends with a refusal or its watcher", async () => {

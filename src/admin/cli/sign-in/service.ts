@@ -2,6 +2,7 @@
 
 import { shellWord } from "../../management/shell-word.ts";
 import { jsonOf, reached } from "../calling.ts";
+import { pastProxies } from "../safe-url.ts";
 import { oneLine } from "../terminal.ts";
 
 export interface Endpoints {
@@ -136,7 +137,13 @@ export async function request(
   headers.set("user-agent", userAgent);
   try {
     return await reached({ url }, () =>
-      fetch(url + path, { ...init, headers, redirect: "manual", signal: AbortSignal.timeout(limit_ms) }),
+      fetch(url + path, {
+        ...init,
+        headers,
+        redirect: "manual",
+        signal: AbortSignal.timeout(limit_ms),
+        ...pastProxies(url),
+      }),
     );
   } catch (cause) {
     throw new ServerAway(cause instanceof Error ? cause.message : String(cause), { cause });
