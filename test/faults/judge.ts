@@ -252,14 +252,12 @@ const heard_ms = 20_000;
 function pastLimit(entry: Received, row: Row | undefined, happened: Circumstances): string[] {
   const { planChanges, forgotten, raises = [] } = happened;
   if (!row || row.charged === 0 || row.session_used_after === null) return [];
-  // When a clock is set, the first plan, which is that of sluice.yaml, may come back. After a failover, any plan may.
+  // A failover forgets what was held, so that more is admitted, and may bring back any plan.
+  if (forgotten.some(({ from_ms }) => from_ms <= entry.ended_ms + heard_ms)) return [];
+  // When a clock is set, the first plan, which is that of sluice.yaml, may come back.
   const inForce = planChanges.filter(({ at_ms }, index) => {
     const until_ms = planChanges[index + 1]?.at_ms ?? Number.POSITIVE_INFINITY;
-    return (
-      index === 0 ||
-      forgotten.length > 0 ||
-      (at_ms <= entry.ended_ms + heard_ms && until_ms >= entry.began_ms - heard_ms)
-    );
+    return index === 0 || (at_ms <= entry.ended_ms + heard_ms && until_ms >= entry.began_ms - heard_ms);
   });
   const limits = inForce.map(({ session }) => session ?? Number.POSITIVE_INFINITY);
   const limit = Math.max(...limits, highestRaise(raises, row.organization_id, entry));

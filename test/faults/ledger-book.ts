@@ -107,7 +107,7 @@ async function readIn(tx: Pick<Transaction, "query">): Promise<{ rows: Row[]; wi
 const settled_ms = 8_000;
 
 export function isForgotten(
-  { began_ms, ended_ms }: Received,
+  { began_ms, ended_ms }: Pick<Received, "began_ms" | "ended_ms">,
   spans: readonly { from_ms: number; to_ms: number }[],
 ): boolean {
   return spans.some(({ from_ms, to_ms }) => began_ms <= to_ms && ended_ms + settled_ms >= from_ms);

@@ -35,6 +35,17 @@ test("a change that was never confirmed may count or not", () => {
   expect(broken([charge(40_000, 150)], [change(0, 200), change(10_000, 100)])).toBe(1);
 });
 
+test("a change that a failover may have lost may count or not, and all others count", () => {
+  const spans = [{ from_ms: 100_000, to_ms: 101_000 }];
+  const objections = (charges: Charge[], changes: LimitChange[]) =>
+    pastSubjectLimits(charges, changes, [], spans).length;
+  const lowered = [change(0, 200), change(100_500, 100)];
+  expect(objections([charge(200_000, 150)], lowered)).toBe(0);
+  expect(objections([charge(200_000, 201)], lowered)).toBe(1);
+  expect(objections([charge(200_000, 150)], [change(0, 200), change(50_000, 100)])).toBe(1);
+  expect(objections([charge(20_000, 201)], lowered)).toBe(1);
+});
+
 test("a raise counts for what ran before its end, for its subject alone, and never lowers", () => {
   const raise = (session: number, whose = subject): RaiseSet => ({
     subject: whose,

@@ -52,16 +52,14 @@ export function pastSubjectLimits(
   raises: readonly RaiseSet[],
   forgotten: Parameters<typeof isForgotten>[1],
 ): string[] {
-  return [...Map.groupBy(changes, ({ subject }) => subject)].flatMap(([subject, ofSubject]) => {
+  const certain = changes.map((one) => ({ ...one, isConfirmed: one.isConfirmed && !mayBeLost(one, forgotten) }));
+  return [...Map.groupBy(certain, ({ subject }) => subject)].flatMap(([subject, ofSubject]) => {
     const counted = charges
       .filter(({ row }) => row.charged > 0 && row.session_used_after !== null && row.subjects?.includes(subject))
       .filter(({ entry }) => !isForgotten(entry, forgotten))
       .toSorted((one, other) => one.entry.ended_ms - other.entry.ended_ms);
     return counted.flatMap(({ entry, row }) => {
-      const limit = Math.max(
-        highestLimit(ofSubject, entry, forgotten.length > 0),
-        highestRaise(raises, subject, entry),
-      );
+      const limit = Math.max(highestLimit(ofSubject, entry), highestRaise(raises, subject, entry));
       const before = counted
         .filter((one) => one.row.session_starts_at === row.session_starts_at)
         .filter((one) => one.entry.ended_ms + settled_ms < entry.began_ms)
@@ -72,13 +70,18 @@ export function pastSubjectLimits(
   });
 }
 
+/** Whether a failover may have lost a change that the store had confirmed. What was in force before then counts again. */
+function mayBeLost({ at_ms }: { at_ms: number }, forgotten: Parameters<typeof isForgotten>[1]): boolean {
+  return isForgotten({ began_ms: at_ms, ended_ms: at_ms }, forgotten);
+}
+
 /**
  * The highest limit that may have been in force while the request ran. Before the first change, nothing was limited.
  */
-function highestLimit(changes: readonly LimitChange[], entry: Received, isAnyPossible: boolean): number {
+function highestLimit(changes: readonly LimitChange[], entry: Received): number {
   const from_ms = entry.began_ms - review_ms;
   const last = changes.findLastIndex(({ at_ms, isConfirmed }) => isConfirmed && at_ms <= from_ms);
-  if (last === -1 || isAnyPossible) return Number.POSITIVE_INFINITY;
+  if (last === -1) return Number.POSITIVE_INFINITY;
   const possible = changes.slice(last).filter(({ at_ms }) => at_ms <= entry.ended_ms + review_ms);
   return Math.max(...possible.map(({ session }) => session ?? Number.POSITIVE_INFINITY));
 }
