@@ -3,7 +3,17 @@
 
 import { type CommandOptions, command, npmRun, type Outcome } from "./command.ts";
 import { commitNumber } from "./commit-number.ts";
-import { type Counts, close, countsOfStep, failedTests, failuresOf, nothing, onceMore, sum } from "./counts.ts";
+import {
+  type Counts,
+  close,
+  countsOfStep,
+  failedTests,
+  failuresOf,
+  nothing,
+  onceMore,
+  passedAlone,
+  sum,
+} from "./counts.ts";
 
 const minute_ms = 60_000;
 
@@ -143,13 +153,16 @@ async function main(): Promise<void> {
 async function again(step: Step, outcome: Outcome): Promise<Outcome> {
   if (!step.isAgain || countsIn(step, outcome).failed === 0) return outcome;
   console.log(`\n${onceMore} ${step.name}`);
-  return ran(step, true);
+  const second = await ran(step, true);
+  if (countsIn(step, second).failed > 0) return second;
+  return { ...second, output: `${second.output}\n${passedAlone} ${step.name}\n` };
 }
 
 /** What is said of a step at the end: its result, its time, and the tests that failed. */
 function linesOf({ step, outcome }: Ended): string[] {
   const took = `${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`;
-  if (countsIn(step, outcome).failed === 0) return [`ok     ${took}`];
+  const unsteady = outcome.output.split("\n").filter((line) => line.startsWith(passedAlone));
+  if (countsIn(step, outcome).failed === 0) return [`ok     ${took}`, ...unsteady.map((line) => `       ${line}`)];
   return [`FAILED ${took}`, ...failedTests(outcome.output).map((name) => `       ${name}`)];
 }
 

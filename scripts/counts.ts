@@ -23,16 +23,16 @@ export function closingCounts(output: string): Counts | null {
 }
 
 /**
- * Returns the counts of a step. A step that has no counts of its own counts as one. A step that did not succeed, or ran
- * nothing, has a failure.
+ * Returns the counts of a step. A step that has no counts of its own counts as one. A step that did not succeed, or had
+ * nothing to run or to skip, has a failure.
  */
 export function countsOfStep({ code, output }: { code: number; output: string }, hasCounts: boolean): Counts {
   const own = hasCounts ? (closingCounts(output) ?? nothing) : { ...nothing, passed: code === 0 ? 1 : 0 };
-  return atLeastOneFailure(own, code);
+  return atLeastOneFailure(own, code !== 0 || own.passed + own.skipped === 0);
 }
 
-function atLeastOneFailure(counts: Counts, code: number): Counts {
-  return counts.failed === 0 && (code !== 0 || counts.passed === 0) ? { ...counts, failed: 1 } : counts;
+function atLeastOneFailure(counts: Counts, hasFailed: boolean): Counts {
+  return counts.failed === 0 && hasFailed ? { ...counts, failed: 1 } : counts;
 }
 
 /**
@@ -50,23 +50,26 @@ export function countsOf(output: string, code: number): Counts {
     failed: Math.max(count("fail"), count("errors?")),
     skipped: count("skip") + count("todo"),
   };
-  return atLeastOneFailure(counts, code);
+  return atLeastOneFailure(counts, code !== 0 || counts.passed === 0);
 }
 
 /**
- * The files with a failure, from the output of `bun test --parallel`, in which the name of each file precedes what the
+ * The files with a failure, and how many failures they have, from the output of `bun test --parallel`, in which the name of each file precedes what the
  * file printed.
  */
-export function failedFiles(output: string): string[] {
+export function failedFiles(output: string): { files: string[]; failures: number } {
   const files = new Set<string>();
+  let failures = 0;
   let file: string | undefined;
   for (const line of output.split("\n")) {
     // The rest of the output repeats the failures of all files.
     if (/^\d+ tests? failed:$/.test(line)) break;
     file = /^(\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
-    if (file !== undefined && /^(\(fail\) |# Unhandled error)/.test(line)) files.add(file);
+    if (file === undefined || !/^(\(fail\) |# Unhandled error)/.test(line)) continue;
+    files.add(file);
+    failures += 1;
   }
-  return [...files];
+  return { files: [...files], failures };
 }
 
 /** Whether `bun test` ran to its end, at which it says how many tests it ran. */
@@ -97,6 +100,9 @@ export function failuresOf(output: string, lines_max = 30): string[] {
 
 /** What is written before files or steps that failed run again, by themselves. */
 export const onceMore = "Once more, by themselves:";
+
+/** What is written before the names of files or steps that passed then. */
+export const passedAlone = "Unsteady: failed beside others, and passed alone:";
 
 /** The names of the tests that failed, in the last run if files ran again. */
 export function failedTests(output: string): string[] {

@@ -11,7 +11,7 @@ import { version } from "../package.json";
 import type { Service } from "../test/harness/services.ts";
 import { command } from "./command.ts";
 import { compiled } from "./compiled.ts";
-import { type Counts, close, countsOf, failedFiles, isWholeRun, onceMore } from "./counts.ts";
+import { type Counts, close, countsOf, failedFiles, isWholeRun, onceMore, passedAlone } from "./counts.ts";
 import { type Environment, environmentWith } from "./test-environment.ts";
 import { filesOf } from "./test-files.ts";
 import { longestFirst } from "./test-order.ts";
@@ -90,10 +90,11 @@ async function tested(files: string[], environment: Environment, times: boolean)
   const outcome = await command(bunTest(workers, [...options, ...files]), { limit_ms, environment });
   if (outcome.code === 124) console.error(`The tests took longer than ${limit_ms / 60_000} minutes and were ended.`);
   const counts = countsOf(outcome.output, outcome.code);
-  const failed = failedFiles(outcome.output);
-  // A run that broke off may have left out any number of tests.
-  const isAgain = process.env.TEST_AGAIN === "1" && isWholeRun(outcome.output);
-  if (!isAgain || failed.length === 0 || failed.length > again_files_max) return counts;
+  const { files: failed, failures } = failedFiles(outcome.output);
+  // A run that broke off may have left out any number of tests, and a failure of no file cannot be tried again.
+  const isWhole = outcome.code !== 124 && isWholeRun(outcome.output) && failures >= counts.failed;
+  if (process.env.TEST_AGAIN !== "1" || !isWhole) return counts;
+  if (failed.length === 0 || failed.length > again_files_max) return counts;
   const stillFailed = await failuresAlone(failed, environment);
   return { ...counts, passed: counts.passed + counts.failed - stillFailed, failed: stillFailed };
 }
@@ -116,10 +117,9 @@ function bunTest(parallel: number, words: string[], limit_ms = test_ms): string[
 async function failuresAlone(files: string[], environment: Environment): Promise<number> {
   console.log(`\n${onceMore} ${files.join(" ")}`);
   const { output, code } = await command(bunTest(1, files, 4 * test_ms), { limit_ms, environment });
-  const again = new Set(failedFiles(output));
+  const again = new Set(failedFiles(output).files);
   const unsteady = files.filter((file) => !again.has(file));
-  if (unsteady.length > 0)
-    console.log(`\nUnsteady: failed beside other tests, and passed alone: ${unsteady.join(" ")}`);
+  if (unsteady.length > 0) console.log(`\n${passedAlone} ${unsteady.join(" ")}`);
   return countsOf(output, code).failed;
 }
 

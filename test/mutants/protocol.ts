@@ -24,6 +24,22 @@ export const protocol: Mutant[] = [
     rule: "docs/design/protocols.md, Tools in force",
   },
   {
+    name: "a tool that only a hosted search would find is deferred",
+    file: "src/core/protocol/anthropic-messages/tools.ts",
+    find: " && !listed.some((tool) => ownerOf(tool).family === hostedSearch)",
+    replace: "",
+    caughtBy: [`${written} > cannot find deferred tools`],
+    rule: "docs/design/protocols.md, Tools in force",
+  },
+  {
+    name: "a hosted tool is added by a message",
+    file: "src/core/protocol/anthropic-messages/written.ts",
+    find: " || !isCallable(messages, listed)",
+    replace: "",
+    caughtBy: [`${written} > are not added by a message`],
+    rule: "docs/protocols.md, Requests of Messages clients",
+  },
+  {
     name: "a conversation that was changed is sent as it was written",
     file: "src/core/protocol/anthropic-messages/written.ts",
     find: " || written.turns !== turns",
@@ -34,7 +50,7 @@ export const protocol: Mutant[] = [
   {
     name: "an engine does not learn which betas its caller wants",
     file: "src/core/upstream/send.ts",
-    find: "...(isPassed && { [codec.betasHeader!]: betas })",
+    find: "  if (isPassed) headers[codec.betasHeader!] = betas;\n",
     replace: "",
     caughtBy: ["test/core/upstream/send.test.ts > gets the betas"],
     rule: "docs/protocols.md, Requests of Messages clients",
@@ -569,7 +585,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "instructions that end with their turn stay",
-    file: "src/core/protocol/anthropic-messages/decode-request.ts",
+    file: "src/core/protocol/anthropic-messages/decode-messages.ts",
     find: "at > lastOfUser || ",
     replace: "at >= 0 || ",
     caughtBy: ["test/core/protocol/anthropic-messages/tool-changes.test.ts"],

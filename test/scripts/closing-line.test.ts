@@ -59,9 +59,10 @@ describe("the counts of a step of several", () => {
     expect(countsOfStep({ code: 1, output: line }, false)).toEqual({ passed: 0, failed: 1, skipped: 0 });
   });
 
-  test("have a failure if it did not succeed, ran nothing, or has no closing line", () => {
+  test("have a failure if it did not succeed, had nothing to do, or has no closing line", () => {
     expect(countsOfStep({ code: 124, output: line }, true)).toEqual({ passed: 3, failed: 1, skipped: 2 });
-    expect(countsOfStep({ code: 0, output: "0 passed, 0 failed, 2 skipped\n" }, true).failed).toBe(1);
+    expect(countsOfStep({ code: 0, output: "0 passed, 0 failed, 0 skipped\n" }, true).failed).toBe(1);
+    expect(countsOfStep({ code: 0, output: "0 passed, 0 failed, 2 skipped\n" }, true).failed).toBe(0);
     expect(countsOfStep({ code: 0, output: "" }, true).failed).toBe(1);
   });
 });
@@ -90,8 +91,8 @@ test("files that failed are those above whose failures their names stand, and th
     ...["(fail) three", "test/c.test.ts:", "# Unhandled error between tests", "test/d.test.ts:", "(pass) four"],
     ...["2 tests failed:", "(fail) two [2.00ms]", "(fail) three", "Ran 4 tests across 4 files. [84.00ms]"],
   ].join("\n");
-  expect(failedFiles(output)).toEqual(["test/b.test.ts", "test/c.test.ts"]);
-  expect(failedFiles("error: no tests\n")).toEqual([]);
+  expect(failedFiles(output)).toEqual({ files: ["test/b.test.ts", "test/c.test.ts"], failures: 3 });
+  expect(failedFiles("error: no tests\n")).toEqual({ files: [], failures: 0 });
   expect([lastFile(output), lastFile("error: no tests\n")]).toEqual(["test/d.test.ts", undefined]);
 });
 

@@ -37,6 +37,8 @@ export type Protocol = "openai-chat" | "anthropic-messages" | "openai-responses"
 export interface Native {
   protocol: Protocol;
   wire: Readonly<Record<string, unknown>>;
+  /** Set if only engines that have all of the protocol know such an object. */
+  isForWhole?: true;
 }
 
 /**
@@ -244,6 +246,8 @@ export interface Tool {
   description?: string;
   parameters?: Record<string, unknown>;
   strict?: boolean;
+  /** Set if the model is to see the tool only once it was found. Most engines get it like any other. */
+  isDeferred?: boolean;
   native?: Native;
 }
 

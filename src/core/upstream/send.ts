@@ -116,8 +116,10 @@ const none = {};
 function headersOf({ upstream, codec, dialect, betas, traceHeaders, identified }: Sending): Record<string, string> {
   const isPassed = betas && codec.betasHeader && dialect?.wholeMessages;
   if (!traceHeaders && !upstream.identityHeaders && !isPassed) return none;
-  const headers: Record<string, string> = { ...traceHeaders, ...(isPassed && { [codec.betasHeader!]: betas }) };
+  const headers: Record<string, string> = { ...traceHeaders };
   for (const name in upstream.headers) delete headers[name];
+  // The header is a list, which may come in several lines: those of the operator stay.
+  if (isPassed) headers[codec.betasHeader!] = betas;
   const { organization, plan, session, priority } = upstream.identityHeaders ?? {};
   if (!identified) return headers;
   if (organization) headers[organization] = identified.organization;

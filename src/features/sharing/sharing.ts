@@ -103,7 +103,7 @@ class Exchanges {
   #soon(): void {
     if (this.#isDue || this.#isStopped) return;
     this.#isDue = true;
-    if (this.#running === null) this.#plan(rest_ms);
+    if (this.#running === null) this.#plan(this.#soonest_ms);
   }
 
   #plan(interval_ms: number): void {
@@ -116,7 +116,7 @@ class Exchanges {
   #begin(): void {
     this.#running = this.#exchange().finally(() => {
       this.#running = null;
-      if (!this.#isStopped) this.#plan(this.#isDue ? rest_ms : this.#interval_ms());
+      if (!this.#isStopped) this.#plan(this.#isDue ? this.#soonest_ms : this.#interval_ms());
     });
   }
 
@@ -134,6 +134,11 @@ class Exchanges {
       this.#failures = Math.min(this.#failures + 1, failures_counted_max);
     }
     if (!this.#isStopped) slots.serve();
+  }
+
+  /** The interval if an exchange is due at once. A store that does not answer is given time. */
+  get #soonest_ms(): number {
+    return this.#failures === 0 ? rest_ms : this.#interval_ms();
   }
 
   #interval_ms(): number {

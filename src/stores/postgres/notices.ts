@@ -23,10 +23,10 @@ export function noticeQueue(db: Database, sealing: Sealing | null = null): Notic
   return {
     async look(conditions) {
       // Engines and nodes come first, and by themselves: what is asked of all limits can take too long.
-      await aloneInTransaction(db, async (tx, at) =>
+      await aloneInTransaction(db, "conditions", async (tx, at) =>
         keepConditions(tx, conditions(await fleet(tx).listProcesses(), at)),
       );
-      await aloneInTransaction(db, findNotices);
+      await aloneInTransaction(db, "notices", findNotices);
     },
     add: (notice) => addNotice(db, null, notice),
     async claim(limit, sending = []) {
@@ -50,10 +50,15 @@ export function noticeQueue(db: Database, sealing: Sealing | null = null): Notic
 }
 
 /** Runs `work` in a transaction, unless another node is at such work. */
-async function aloneInTransaction(db: Database, work: (tx: Transaction, at: Date) => Promise<void>): Promise<void> {
+async function aloneInTransaction(
+  db: Database,
+  name: "conditions" | "notices",
+  work: (tx: Transaction, at: Date) => Promise<void>,
+): Promise<void> {
   await db.transaction(async (tx) => {
     const [own] = await tx.query<{ locked: boolean; at: Date }>(
-      "select pg_try_advisory_xact_lock(hashtextextended('notices', 0)) as locked, store_now() as at",
+      "select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as locked, store_now() as at",
+      [name],
     );
     if (own!.locked) await work(tx, own!.at);
   });

@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { version } from "../../../node_modules/@sparticuz/chromium/package.json";
 import { until } from "../../harness/until.ts";
 
 /** Why there is no browser on this machine; null if there is one. The package has a program for Linux on x64 only. */
@@ -28,7 +29,7 @@ const cache = fileURLToPath(new URL("../../../node_modules/.cache/", import.meta
  * need the program at once, so each unpacks it elsewhere and moves it into its place whole.
  */
 async function unpacked(): Promise<string> {
-  const folder = `${cache}chromium`;
+  const folder = `${cache}chromium-${version}`;
   const program = `${folder}/chromium`;
   if (existsSync(program)) return program;
   mkdirSync(cache, { recursive: true });

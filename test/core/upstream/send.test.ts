@@ -66,12 +66,12 @@ test("one engine's requests differ in for whom they are, and in whose trace", as
   expect(await asks("two")).toEqual(["two", "free", null, "set"]);
 });
 
-test("an engine that has all of Messages gets the betas that the caller names, unless the operator names others", async () => {
+test("an engine that has all of Messages gets the betas that the caller names, beside the operator's", async () => {
   const betas = "one-2026-01-01,two-2026-02-02";
   const asks = async (more: Partial<Upstream>, dialect: Dialect = dialects.anthropic) =>
     pick(await headersAt(engine({ protocol: "anthropic-messages", ...more }), { betas, dialect }), "anthropic-beta");
   expect(await asks({})).toEqual([betas]);
-  expect(await asks({ headers: { "anthropic-beta": "three" } })).toEqual(["three"]);
+  expect(await asks({ headers: { "anthropic-beta": "three" } })).toEqual([`three, ${betas}`]);
   expect(await asks({}, dialects.vllm)).toEqual([null]);
   expect(await asks({ protocol: "openai-chat" })).toEqual([null]);
 });

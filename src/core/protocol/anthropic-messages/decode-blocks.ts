@@ -7,6 +7,7 @@ import type {
   AssistantPart,
   ImagePart,
   InputPart,
+  Native,
   NativeNeed,
   TextPart,
   ToolCallPart,
@@ -76,8 +77,12 @@ export function addInput(
       parts.push(searchResultPart(block, path, needs));
       return;
     case "tool_reference":
-      parts.push({ kind: "text", text: toolReferenceText(block.tool_name) });
+      parts.push({ kind: "text", text: toolReferenceText(block.tool_name), native: referenceTo(block.tool_name) });
   }
+}
+
+function referenceTo(tool_name: string): Native {
+  return { protocol: "anthropic-messages", wire: { type: "tool_reference", tool_name }, isForWhole: true };
 }
 
 /** Appends a list of blocks to `parts`. */

@@ -9,6 +9,7 @@ import type { UpstreamAsk } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
 import type { JsonObject } from "../json.ts";
+import { encodeTool } from "./encode-tool.ts";
 import { encodeTurns, textBlocks } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
 import { unsupportedByMessages } from "./request-refusal.ts";
@@ -36,7 +37,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
     top_p: sampling.topP,
     top_k: sampling.topK,
     thinking: request.reasoning && encodeThinking(request.reasoning, max_tokens, dialect),
-    output_config: encodeConfig(request),
+    output_config: encodeConfig(request, conversation),
     ...request.extra,
     ...wireOf(request.native),
   };
@@ -45,10 +46,11 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
 
 function conversationOf({ turns }: InferenceRequest, tools: readonly Tool[], ask: UpstreamAsk) {
   const { parts, rest } = headInstructions(turns);
-  const encoded = tools.map(encodeTool);
-  if (rest.length > 0) return { system: textBlocks(parts), messages: encodeTurns(rest, ask), tools: encoded };
+  const encoded = tools.map((tool) => encodeTool(tool));
+  const effort = undefined;
+  if (rest.length > 0) return { system: textBlocks(parts), messages: encodeTurns(rest, ask), tools: encoded, effort };
   // If there are only instructions, they are sent as the user's message.
-  return { system: [], messages: encodeTurns([{ role: "user", parts }], ask), tools: encoded };
+  return { system: [], messages: encodeTurns([{ role: "user", parts }], ask), tools: encoded, effort };
 }
 
 /** The system text of a request. A single plain text becomes a string, as most callers write it. */
@@ -59,12 +61,6 @@ function encodeSystem(blocks: readonly Readonly<JsonObject>[]): unknown {
 }
 
 // ---- tools -----------------------------------------------------------------------------------------------------------
-
-function encodeTool({ name, description, parameters, strict, native }: Tool): Readonly<JsonObject> {
-  const schema = parameters ?? { properties: {} };
-  const input_schema = schema.type === undefined ? { type: "object", ...schema } : schema;
-  return wireOf(native) ?? { name, description, input_schema, strict: strict || undefined };
-}
 
 /**
  * The tools and the tool choice that an engine gets. Engines do not know `allowed_tools`, which is a hard constraint:
@@ -119,8 +115,13 @@ function encodeThinking(
   return max_tokens > budget_min ? { ...wire, budget_tokens: max_tokens - 1 } : { type: "disabled" };
 }
 
-function encodeConfig({ reasoning, format }: InferenceRequest): JsonObject | undefined {
-  const effort = reasoning?.effort && levels[reasoning.effort];
+/** A conversation as it was written says itself where the effort changes. */
+function encodeConfig(
+  { reasoning, format }: InferenceRequest,
+  { effort: written }: { effort?: unknown },
+): JsonObject | undefined {
+  const inForce = reasoning?.effort && levels[reasoning.effort];
+  const effort = inForce && (written ?? inForce);
   const config = { ...(effort ? { effort } : {}), ...(format ? { format: encodeFormat(format) } : {}) };
   return Object.keys(config).length > 0 ? config : undefined;
 }

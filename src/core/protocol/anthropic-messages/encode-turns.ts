@@ -20,7 +20,7 @@ import { toolInputOf } from "../tool-input.ts";
 import { documentSource, imageSource } from "./media.ts";
 import { wireOf } from "./native.ts";
 
-export type Block = Readonly<JsonObject>;
+type Block = Readonly<JsonObject>;
 
 interface Message {
   role: "user" | "assistant" | "system";
@@ -28,8 +28,7 @@ interface Message {
 }
 
 /** The messages of a conversation without the instructions at its head, which are in `system`. */
-export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObject[] {
-  const ids = wireIds();
+export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk, ids = wireIds()): JsonObject[] {
   const messages: Message[] = [];
   for (const turn of inEngineOrder(turns, ask.instructionsInside)) {
     const role = roleOf(turn);
@@ -48,7 +47,7 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObjec
 }
 
 /** Moves calls behind all other blocks: engines refuse a text that follows a call. */
-export function textFirst(content: Block[], lost: UpstreamAsk["lost"]): Block[] {
+function textFirst(content: Block[], lost: UpstreamAsk["lost"]): Block[] {
   const firstCall = content.findIndex(isCallBlock);
   if (firstCall < 0 || !content.slice(firstCall).some(({ type }) => type === "text")) return content;
   lost?.("order");
@@ -65,7 +64,7 @@ function roleOf(turn: Turn): Message["role"] {
 }
 
 function addBlocks(content: Block[], turn: Turn, ids: WireIds, ask: UpstreamAsk): void {
-  if (turn.role === "tool") content.push(resultBlock(turn, ids));
+  if (turn.role === "tool") content.push(resultBlock(turn, ids, ask));
   else if (turn.role === "assistant")
     blocks<AssistantPart>(withoutBlanks(turn.parts), (part) => assistantBlock(part, ids, ask), content);
   else blocks<InputPart>(turn.role === "user" ? turn.parts : withoutBlanks(turn.parts), inputBlock, content);
@@ -112,11 +111,12 @@ function blocks<Part extends object>(
   parts: readonly Part[],
   encode: (part: Part) => JsonObject | null,
   out: Block[] = [],
+  isWhole = false,
 ): Block[] {
   let before: Native | undefined;
   for (const part of parts) {
     const { native } = part as { native?: Native };
-    const wire = wireOf(native);
+    const wire = wireOf(native, isWhole);
     if (wire && native === before) continue;
     before = native;
     const block = wire ?? encode(part);
@@ -125,8 +125,8 @@ function blocks<Part extends object>(
   return out;
 }
 
-function resultBlock({ callId, parts, failed, native }: ToolTurn, ids: WireIds): JsonObject {
-  const content = blocks(parts, inputBlock);
+function resultBlock({ callId, parts, failed, native }: ToolTurn, ids: WireIds, { dialect }: UpstreamAsk): JsonObject {
+  const content = blocks(parts, inputBlock, [], dialect?.wholeMessages);
   const only = content.length === 1 ? content[0] : undefined;
   const isPlain = only?.type === "text" && Object.keys(only).length === 2;
   const block: JsonObject = { type: "tool_result", tool_use_id: ids(callId), content: isPlain ? only.text : content };
@@ -156,7 +156,7 @@ function assistantBlock(part: AssistantPart, ids: WireIds, ask: UpstreamAsk): Js
 /**
  * The block of a thought; null if it has no signature and the engine signs thoughts: such an engine refuses it.
  */
-export function thinkingBlock(
+function thinkingBlock(
   { text, signature, encrypted }: ReasoningPart,
   { dialect = dialects.generic, lost }: UpstreamAsk,
 ): JsonObject | null {
@@ -171,7 +171,7 @@ export function thinkingBlock(
 
 // ---- ids -------------------------------------------------------------------------------------------------------------
 
-export type WireIds = (callId: string) => string;
+type WireIds = (callId: string) => string;
 const invalidCharacters = /[^a-zA-Z0-9_-]/g;
 
 /** Makes ids that Messages accepts: letters, digits, `_` and `-`. Different ids stay different. */

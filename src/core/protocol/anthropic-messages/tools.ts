@@ -4,7 +4,10 @@
  * `unsupported_feature` if it chooses one of these, lists nothing else, or lists a tool that only Anthropic's models
  * can call.
  */
+import type { Tool } from "../../inference/request.ts";
+import { compact } from "../json.ts";
 import { callerToolType, type MessagesTool, toolPlaceholder } from "./contract.ts";
+import { withNative } from "./native.ts";
 import { publishedTool } from "./published-tools.ts";
 
 /** Who runs a tool. `family` is the kind of tool without its version. `feature` is the tool's name in a refusal. */
@@ -14,12 +17,14 @@ type ToolOwner =
   | { kind: "schemaless"; family: string; feature: string }
   | { kind: "unknown"; family: string };
 
+const hostedSearch = "tool_search_tool";
+
 /** The kinds of tools that Anthropic's service runs. A tool's type is its kind and a date (`web_search_20250305`). */
 const serviceTools: readonly [kind: string, feature: string][] = [
   ["web_search", "web search"],
   ["web_fetch", "web fetch"],
   ["code_execution", "code execution"],
-  ["tool_search_tool", "tool search at the service"],
+  [hostedSearch, "tool search at the service"],
   ["advisor", "the advisor tool"],
   ["mcp_toolset", "MCP servers"],
 ];
@@ -59,12 +64,35 @@ export function callableTools(tools: readonly MessagesTool[]): MessagesTool[] {
   return tools.filter((tool) => ownerOf(tool).kind === "caller" && !isPlaceholder(tool));
 }
 
+const modelledOfTool = ["type", "name", "description", "input_schema", "strict"];
+
+/** The tools that the model gets, as an `InferenceRequest` has them. */
+export function decodeTools(tools: readonly MessagesTool[]): Tool[] {
+  return callableTools(tools).map(decodeTool);
+}
+
+export function decodeTool(wire: MessagesTool): Tool {
+  const tool = asFunction(wire);
+  const { name, description, input_schema: parameters, strict, defer_loading } = tool;
+  const decoded: Tool = { kind: "function", name: name ?? "", ...compact({ description, parameters, strict }) };
+  if (defer_loading === true) decoded.isDeferred = true;
+  return withNative(decoded, tool, modelledOfTool, ["cache_control", "input_examples", "eager_input_streaming"]);
+}
+
 /** A tool of a published type as a function with its schema. */
-export function asFunction(tool: MessagesTool): MessagesTool {
+function asFunction(tool: MessagesTool): MessagesTool {
   const published = publishedTool(tool.type);
   if (!published) return tool;
   const { type: _, max_characters: __, ...more } = tool as MessagesTool & { max_characters?: unknown };
   return { ...more, ...published };
+}
+
+/**
+ * Whether tools may stay out of the model's sight until they are found. They could not be found if the search is a tool that
+ * Anthropic's service runs, and an engine wants at least one that is in sight.
+ */
+export function mayBeDeferred(listed: readonly MessagesTool[], tools: readonly Tool[]): boolean {
+  return tools.some(({ isDeferred }) => !isDeferred) && !listed.some((tool) => ownerOf(tool).family === hostedSearch);
 }
 
 export function isPlaceholder({ name, defer_loading: deferred }: MessagesTool): boolean {

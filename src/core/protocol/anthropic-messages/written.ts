@@ -2,95 +2,104 @@
  * The conversation of a Messages caller as it was written, for an engine that has all of the protocol
  * (`Dialect.wholeMessages`). Such an engine refuses a thought if anything before it has changed, and its cache ends where a
  * request differs from the one before. So deferred tools, changes of tools and messages that are cleared stay where they
- * are, and a repair depends on its message alone: a conversation that grows keeps its beginning.
+ * are, and each message is encoded by itself: a conversation that grows keeps its beginning.
  */
-import type { InferenceRequest, ReasoningPart, SystemTurn, Turn, Written } from "../../inference/request.ts";
+import type { InferenceRequest, SystemTurn, Tool, Turn, Written } from "../../inference/request.ts";
+import { withResultsInPlace } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
-import { compact, isGiven, type JsonObject, textOf } from "../json.ts";
-import type { CountTokensRequest, MessageParam, MessagesTool } from "./contract.ts";
-import { type Block, textBlocks, textFirst, thinkingBlock, type WireIds, wireIds } from "./encode-turns.ts";
-import { signatureOf } from "./signature.ts";
-import { asFunction, callableTools } from "./tools.ts";
+import { compact, type JsonObject } from "../json.ts";
+import type { MessageParam, MessagesRequest, MessagesTool, SystemMessageParam } from "./contract.ts";
+import { MessagesNeeds, textParts } from "./decode-blocks.ts";
+import { decodeMessages } from "./decode-messages.ts";
+import { encodeTool } from "./encode-tool.ts";
+import { encodeTurns, textBlocks, wireIds } from "./encode-turns.ts";
+import { changesIn } from "./tool-changes.ts";
+import { callableTools, decodeTool, mayBeDeferred } from "./tools.ts";
 
-interface Conversation<Message, Tool> {
-  system: readonly Block[];
-  messages: readonly Message[];
+/** The fields of `Written.wire`. */
+interface Conversation {
+  system: readonly SystemTurn[];
+  messages: MessageParam[];
+  /** The tools as they were listed, and those of them that the model gets. */
+  listed: readonly MessagesTool[];
   tools: readonly Tool[];
+  effort: unknown;
 }
 
-/** `system`: the turn of the request's instructions. */
+type Wire = Pick<MessagesRequest, "messages" | "tools" | "output_config">;
+
 export function writtenOf(
-  { messages, tools }: Pick<CountTokensRequest, "messages" | "tools">,
-  turns: readonly Turn[],
-  system: readonly SystemTurn[],
+  { messages, tools: listed, output_config }: Wire,
+  { turns, system, tools }: { turns: readonly Turn[]; system: readonly SystemTurn[]; tools: readonly Tool[] },
 ): Written {
-  const wire = { system: textBlocks(system.flatMap(({ parts }) => parts)), messages, tools: tools ?? [] };
-  return { protocol: "anthropic-messages", turns, wire };
+  const wire: Conversation = { system, messages, listed: listed ?? [], tools, effort: output_config?.effort };
+  return { protocol: "anthropic-messages", turns, wire: { ...wire } };
 }
 
-/** Null if the engine gets the conversation from the request's turns. */
-export function writtenConversation(
-  { written, turns }: InferenceRequest,
-  ask: UpstreamAsk,
-): Conversation<JsonObject, JsonObject> | null {
+/** The conversation for this engine; null if it gets the one of the request's turns. */
+export function writtenConversation({ written, turns, reasoning }: InferenceRequest, ask: UpstreamAsk) {
   if (!ask.dialect?.wholeMessages || ask.instructionsInside === false) return null;
   if (written?.protocol !== "anthropic-messages" || written.turns !== turns) return null;
-  const { system, messages, tools } = written.wire as unknown as Conversation<MessageParam, MessagesTool>;
-  // Instructions at the head of the messages become part of `system`, which the turns have in one place.
-  if (messages[0]?.role === "system") return null;
+  const { system, messages, listed, tools, effort } = written.wire as unknown as Conversation;
+  if (!isInOrder(messages, turns) || !isCallable(messages, listed)) return null;
   const ids = wireIds();
+  const sent = messages.flatMap((message) =>
+    message.role === "system"
+      ? systemMessage(message, reasoning !== undefined)
+      : encodeTurns(turnsOf(message), ask, ids),
+  );
+  // Instructions at the head belong into `system`.
+  if (sent[0]?.role === "system") return null;
+  const keepsDeferred = mayBeDeferred(listed, tools);
   return {
-    system,
-    messages: messages.map((message) => messageOf(message, ids, ask)).filter((message) => message !== null),
-    tools: callableTools(tools).map((tool) => compact(asFunction(tool))),
+    system: textBlocks(system.flatMap(({ parts }) => parts)),
+    messages: sent,
+    tools: tools.map((tool) => encodeTool(tool, keepsDeferred)),
+    effort,
   };
 }
 
-/** The message with what the engine accepts; null if nothing is left of it. */
-function messageOf(message: MessageParam, ids: WireIds, ask: UpstreamAsk): JsonObject | null {
-  const { role, content } = message;
-  const blocks = Array.isArray(content) ? blocksOf(content, ids, ask) : [];
-  const ordered = role === "assistant" ? textFirst(blocks, ask.lost) : resultsFirst(blocks);
-  const kept = ordered.length > 0 ? ordered : typeof content === "string" ? content : "";
-  if (kept !== "" || role === "user") return { ...compact(message), content: kept };
-  const { content: _, ...rest } = message;
-  return role === "system" && isGiven(message.output_config) ? compact(rest) : null;
+/** Whether nothing stands between calls and their results, and no message of the model follows another. */
+function isInOrder(messages: MessageParam[], turns: readonly Turn[]): boolean {
+  const ordered = withResultsInPlace(turns);
+  const isSplit = messages.some(({ role }, at) => role === "assistant" && messages[at + 1]?.role === "assistant");
+  return !isSplit && turns.every((turn, at) => turn === ordered[at]);
 }
 
-function blocksOf(blocks: readonly object[], ids: WireIds, ask: UpstreamAsk): Block[] {
-  return blocks.map((block) => blockOf(block as Block, ids, ask)).filter((block) => block !== null);
+/** Whether all changes of the tools are of tools that the model gets. */
+function isCallable(messages: MessageParam[], listed: readonly MessagesTool[]): boolean {
+  const changes = changesIn({ messages });
+  if (changes.length === 0) return true;
+  const defined = changes.flatMap(({ block: { tool } }) => (tool.type === "tool_definition" ? [tool.definition] : []));
+  const all = [...listed, ...defined];
+  const names = new Set(callableTools(all).map(({ name }) => name));
+  return changes.every(({ block: { tool } }) =>
+    names.has(tool.type === "tool_definition" ? (tool.definition.name ?? "") : tool.name),
+  );
 }
 
-/** The block without nulls; null for an empty text, and for a thought that the engine has not signed. */
-function blockOf(block: Block, ids: WireIds, ask: UpstreamAsk): Block | null {
-  switch (block.type) {
-    case "text":
-      return block.text === "" ? null : compact(block);
-    case "thinking":
-      return thinkingBlock(thoughtOf(block), ask) && compact(block);
-    case "tool_use":
-      return { ...compact(block), id: ids(String(block.id)), input: block.input ?? {} };
-    case "tool_result": {
-      const { content } = block;
-      const inner = Array.isArray(content) ? blocksOf(content, ids, ask) : content;
-      return { ...compact(block), tool_use_id: ids(String(block.tool_use_id)), content: inner ?? "" };
-    }
-    default:
-      return compact(block);
-  }
+function turnsOf(message: MessageParam): Turn[] {
+  const turns: Turn[] = [];
+  for (const _ of decodeMessages([message], new MessagesNeeds(), turns));
+  return turns;
 }
 
-function thoughtOf({ thinking, signature }: Block): ReasoningPart {
-  return {
-    kind: "reasoning",
-    text: textOf(thinking),
-    ...compact({ signature: signatureOf(signature as string | undefined) }),
-  };
+/** A system message with its changes of the tools; none if nothing is left of it. */
+function systemMessage({ content, clear_at, output_config }: SystemMessageParam, reasons: boolean): JsonObject[] {
+  const blocks = (Array.isArray(content) ? content : textBlocks(textParts(content ?? ""))).flatMap((block) =>
+    block.type === "text"
+      ? textBlocks(textParts([block as { type: "text"; text: string }]))
+      : [changeBlock(block as Change)],
+  );
+  const effort = reasons ? output_config?.effort : undefined;
+  if (blocks.length === 0 && !effort) return [];
+  const config = effort ? { output_config: { effort } } : {};
+  return [{ role: "system", ...(blocks.length > 0 && { content: blocks }), ...compact({ clear_at }), ...config }];
 }
 
-function resultsFirst(blocks: Block[]): Block[] {
-  const isResult = ({ type }: Block) => type === "tool_result";
-  const first = blocks.findIndex((block) => !isResult(block));
-  if (first < 0 || !blocks.slice(first).some(isResult)) return blocks;
-  return [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))];
+type Change = ReturnType<typeof changesIn>[number]["block"];
+
+function changeBlock({ type, tool }: Change): JsonObject {
+  if (tool.type !== "tool_definition") return { type, tool: { type: tool.type, name: tool.name } };
+  return { type, tool: { type: tool.type, definition: encodeTool(decodeTool(tool.definition), true) } };
 }

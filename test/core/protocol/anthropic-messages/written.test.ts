@@ -25,7 +25,8 @@ const sent = (more: object) => encoded(decoded(more));
 
 const tool = (name: string, more: object = {}) => ({ name, input_schema: { type: "object" }, ...more });
 const thinking = { type: "thinking", thinking: "I look for a tool.", signature: "c2lnbmVk" };
-const asked = { role: "user", content: "Fetch the page." };
+const says = (role: string, text: string) => ({ role, content: [{ type: "text", text }] });
+const asked = says("user", "Fetch the page.");
 const search = { type: "tool_use", id: "toolu_1", name: "ToolSearch", input: { query: "fetch" } };
 const found = {
   type: "tool_result",
@@ -45,9 +46,9 @@ describe("a conversation of Claude Code, at an engine that has all of Messages,"
   test("keeps the messages that change the tools or that are cleared, and the tools as they were listed", () => {
     const messages = [
       asked,
-      { role: "system", content: "Be brief.", clear_at: "next_user_message" },
+      { ...says("system", "Be brief."), clear_at: "next_user_message" },
       { role: "assistant", content: [thinking, { type: "text", text: "How?" }] },
-      { role: "user", content: "By hand." },
+      says("user", "By hand."),
       {
         role: "system",
         content: [
@@ -58,7 +59,10 @@ describe("a conversation of Claude Code, at an engine that has all of Messages,"
       { role: "system", output_config: { effort: "low" } },
     ];
     const tools = [tool("WebFetch")];
-    const body = sent({ messages, tools, system: [{ type: "text", text: "You fetch." }] });
+    const output_config = { effort: "high" };
+    const system = [{ type: "text", text: "You fetch." }];
+    const body = sent({ messages, tools, system, thinking: { type: "adaptive" }, output_config });
+    expect(body.output_config).toEqual(output_config);
     expect(body.messages).toEqual(messages);
     expect(body.tools).toEqual(tools);
     expect(body.system).toBe("You fetch.");
@@ -73,27 +77,44 @@ describe("a conversation of Claude Code, at an engine that has all of Messages,"
   });
 
   test("begins as it began, however it goes on", () => {
-    const name = fc.constantFrom("", "one", "two");
-    const text = name.map((value) => ({ type: "text", text: value, cache_control: null }));
-    const blocks = {
-      user: name.map((value) => ({ type: "tool_result", tool_use_id: `call.${value}`, content: value })),
-      assistant: fc.oneof(
-        name.map((value) => ({ type: "thinking", thinking: value, signature: value })),
-        name.map((value) => ({ type: "tool_use", id: `call.${value}`, name: "one", input: {} })),
-      ),
-      system: name.map((value) => ({ type: "tool_removal", tool: { type: "tool_reference", name: value } })),
-    };
-    const message = fc.constantFrom("user", "assistant", "system").chain((role) =>
-      fc.record({
-        role: fc.constant(role),
-        content: fc.oneof(name, fc.array(fc.oneof(text, blocks[role]), { minLength: 1, maxLength: 4 })),
-        ...(role === "system" && { clear_at: fc.constantFrom("never", "next_user_message", null) }),
-      }),
-    );
-    forAll([fc.array(message, { maxLength: 6 }), fc.nat(6)], 500, (rest: Message[], at) => {
-      const messages = [asked, ...rest];
-      const before = sent({ messages: messages.slice(0, at + 1) }).messages;
-      expect(sent({ messages }).messages.slice(0, before.length)).toEqual(before);
+    const word = fc.constantFrom("", " ", "one", "two");
+    const text = word.map((value) => ({ type: "text", text: value, cache_control: null }));
+    const thought = word.map((value) => ({ type: "thinking", thinking: value, signature: value }));
+    const tools = [tool("one"), tool("two", { defer_loading: true })];
+    const change = fc.record({
+      type: fc.constantFrom("tool_addition", "tool_removal"),
+      tool: fc.constantFrom("one", "two").map((name) => ({ type: "tool_reference", name })),
+    });
+    const system = fc.record({
+      role: fc.constant("system"),
+      content: fc.oneof(word, fc.array(fc.oneof(text, change), { minLength: 1, maxLength: 3 })),
+      clear_at: fc.constantFrom("never", "next_user_message", null),
+    });
+    // What the model says, what the user or a tool answers, and perhaps instructions.
+    const round = fc
+      .record({
+        said: fc.array(fc.oneof(text, thought), { maxLength: 3 }),
+        called: fc.option(fc.constantFrom("call.1", "call.2", "call_1")),
+        answer: fc.array(text, { minLength: 1, maxLength: 2 }),
+        instructions: fc.array(system, { maxLength: 2 }),
+      })
+      .map(({ said, called, answer, instructions }): Message[] => [
+        {
+          role: "assistant",
+          content: [...said, ...(called ? [{ type: "tool_use", id: called, name: "one", input: {} }] : [])],
+        },
+        {
+          role: "user",
+          content: called ? [{ type: "tool_result", tool_use_id: called, content: answer }, ...answer] : answer,
+        },
+        ...instructions,
+      ]);
+    forAll([fc.array(round, { maxLength: 5 }), fc.nat(20)], 500, (rounds: Message[][], at) => {
+      const messages = [asked, ...rounds.flat()];
+      const before = sent({ messages: messages.slice(0, at + 1), tools });
+      const after = sent({ messages, tools });
+      expect(after.messages.slice(0, before.messages.length)).toEqual(before.messages);
+      expect(after.tools).toEqual(before.tools);
     });
   });
 });
@@ -128,16 +149,81 @@ test("what such an engine refuses is left out or put in order, message by messag
     {
       role: "user",
       content: [
-        { type: "tool_result", tool_use_id: "call_1", content: [] },
+        { type: "tool_result", tool_use_id: "call_1", content: "" },
         { type: "text", text: "There." },
       ],
     },
   ]);
 });
 
-test("tools that the service would run itself are not listed there either", () => {
+describe("tools that the service would run itself", () => {
   const hosted = { type: "web_search_20250305", name: "web_search" };
-  expect(sent({ messages: [asked], tools: [tool("one"), hosted] }).tools).toEqual([tool("one")]);
+
+  test("are not listed there either", () => {
+    expect(sent({ messages: [asked], tools: [tool("one"), hosted] }).tools).toEqual([tool("one")]);
+  });
+
+  test("are not added by a message, and no change of them is sent", () => {
+    const definition = { type: "tool_definition", definition: hosted };
+    for (const [type, changed] of [
+      ["tool_addition", definition],
+      ["tool_removal", { type: "tool_reference", name: "web_search" }],
+    ] as const) {
+      const messages = [asked, { role: "system", content: [{ type, tool: changed }] }];
+      expect(JSON.stringify(sent({ messages, tools: [tool("one"), hosted] }))).not.toContain("web_search");
+    }
+  });
+
+  test("cannot find deferred tools, so these are listed like others; and one tool at least is", () => {
+    const deferred = tool("one", { defer_loading: true });
+    const search = { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" };
+    expect(sent({ messages: [asked], tools: [search, tool("two"), deferred] }).tools).toEqual([
+      tool("two"),
+      tool("one"),
+    ]);
+    expect(sent({ messages: [asked], tools: [deferred] }).tools).toEqual([tool("one")]);
+  });
+});
+
+describe("what is mended for other engines of Messages is mended for this one:", () => {
+  const jpeg = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAEB";
+
+  test("the media type of an image, in a result too", () => {
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data: jpeg } };
+    const result = { type: "tool_result", tool_use_id: "toolu_1", content: [image] };
+    const messages = [asked, { role: "assistant", content: [search] }, { role: "user", content: [result, image] }];
+    const body = JSON.stringify(sent({ messages }));
+    expect(body.match(/image\/jpeg/g)).toHaveLength(2);
+    expect(body).not.toContain("image/png");
+  });
+
+  test("texts of blanks alone, schemas without a type, keys that mean nothing, nulls", () => {
+    const messages = [
+      asked,
+      {
+        role: "assistant",
+        id: "msg_1",
+        content: [{ type: "text", text: "\n\n", index: 0 }, search],
+        stop_reason: null,
+      },
+      { role: "user", content: [{ ...found, uuid: "1" }] },
+    ];
+    const body = sent({ messages, tools: [{ name: "one", input_schema: {}, strict: null, uuid: 1 }] });
+    expect(body.messages).toEqual([
+      asked,
+      { role: "assistant", content: [search] },
+      { role: "user", content: [found] },
+    ]);
+    expect(body.tools).toEqual([tool("one")]);
+  });
+
+  test("efforts, for a model that does not reason", () => {
+    const messages = [asked, { role: "system", output_config: { effort: "low" } }, asked];
+    const request = decoded({ messages, output_config: { effort: "high" } });
+    expect(encoded(request)).toMatchObject({ output_config: { effort: "high" } });
+    delete request.reasoning;
+    expect(JSON.stringify(encoded(request))).not.toContain("effort");
+  });
 });
 
 describe("the request's turns are what is sent", () => {
@@ -156,9 +242,22 @@ describe("the request's turns are what is sent", () => {
     expect(JSON.stringify(encoded(without))).not.toContain(thinking.signature);
   });
 
+  test("if something stands between a call and its result, or one answer of the model is in two messages", () => {
+    const [, called, result] = searched;
+    const between = sent({ messages: [asked, called, says("system", "Be brief."), result] });
+    expect(between.messages.map((message) => (message as Message).role)).toEqual([
+      "user",
+      "assistant",
+      "user",
+      "system",
+    ]);
+    const split = sent({ messages: [asked, called, says("assistant", "Look."), result] });
+    expect(split.messages).toHaveLength(3);
+  });
+
   test("if instructions stand at the head of the messages", () => {
     const body = sent({ messages: [{ role: "system", content: "Be brief." }, asked], system: "You fetch." });
-    expect(body.messages).toEqual([{ role: "user", content: [{ type: "text", text: asked.content }] }]);
+    expect(body.messages).toEqual([asked]);
     expect(JSON.stringify(body.system)).toContain("Be brief.");
   });
 });
