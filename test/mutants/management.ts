@@ -12,6 +12,22 @@ const repeats = "docs/management.md, Using the interface";
 
 export const management: Mutant[] = [
   {
+    name: "an invitation that was refused cannot be sent again with its key",
+    file: "src/stores/postgres/invitations.ts",
+    find: '        if (typeof made === "string") await unrepeated(tx, repeat, actor);\n',
+    replace: "",
+    caughtBy: ["test/admin/management/invitations.test.ts > is found by its idempotency key"],
+    rule: repeats,
+  },
+  {
+    name: "the repeat of an invitation is another one",
+    file: "src/stores/postgres/invitations.ts",
+    find: "        if (before) return before;\n",
+    replace: "",
+    caughtBy: ["test/admin/management/invitations.test.ts > is found by its idempotency key"],
+    rule: repeats,
+  },
+  {
     name: "an invitation that is revoked is not revoked again",
     file: "src/admin/management/invitations.ts",
     find: 'if (now.state === "revoked") return',

@@ -10,7 +10,7 @@ import { lowered } from "../../features/identity/rules.ts";
 import { invitation_days, invitationStates, openInvitations_max, type StoredInvitation } from "../store/invitations.ts";
 import { id, instant } from "../store/shapes.ts";
 import { type Column, type Facts, flag, required } from "./command.ts";
-import type { ManagementContext } from "./context.ts";
+import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { LimitValue, limitValueChanges, valueInWords, valueShown } from "./limit-shape.ts";
 import { newLimits } from "./limits.ts";
@@ -85,8 +85,8 @@ export const invitationVerbs = [
     summary: "Invite somebody",
     description: `The first who signs in by the issuer with this verified address gets the membership, by hand, and the limits. It lasts ${invitation_days} days and is taken once, if who invites may still do so then. An \`organization-admin\` invites into their own organization.`,
     roles: managers,
-    kind: "act",
-    faults: ["resource_not_found", "wrong_state", "already_exists"],
+    kind: "creation",
+    faults: ["resource_not_found", "wrong_state", "already_exists", "idempotency_key_reused"],
     takes: Type.Object({
       email: address,
       ...oneOrganization,
@@ -136,11 +136,15 @@ Examples:
             ? null
             : await newLimits(context, organization, { limits: input.limits, whose: "person" }),
       } as const;
-      const made = await context.invitations.createInvitation(wanted, context.actor);
+      const repeat = context.repeatOf("createInvitation", input);
+      const made = await context.invitations.createInvitation(wanted, context.actor, repeat);
+      if (made === "reused") return reusedKey();
       if (made === "member") fail(`Somebody with the address is in ${organization.slug} already.`, "already_exists");
       if (made === "already") fail("The address is invited already. Revoke that invitation first.", "already_exists");
       if (made === "too_many") fail(`${openInvitations_max} invitations are open. Revoke some first.`, "wrong_state");
-      return shownIn(await context.currency(), made as StoredInvitation);
+      const repeated = typeof made === "object" && "repeated" in made ? made.repeated : null;
+      const invitation = repeated === null ? made : await context.invitations.findInvitation(repeated);
+      return shownIn(await context.currency(), invitation as StoredInvitation);
     },
   }),
   verb({

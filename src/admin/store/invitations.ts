@@ -5,7 +5,7 @@
 import type { Budget } from "../../core/store/budget.ts";
 import type { Actor } from "../../core/store/directory.ts";
 import type { memberRoles } from "../../core/store/people.ts";
-import type { Page, PageOf } from "./page.ts";
+import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
 
 export const invitationStates = ["open", "taken", "revoked", "expired"] as const;
 export type InvitationState = (typeof invitationStates)[number];
@@ -55,7 +55,11 @@ export interface InvitationAdministration {
    * Creates an invitation, or returns why not. `member`: somebody with this address is in the organization. `already`:
    * the address is invited. `too_many`: too many invitations are open.
    */
-  createInvitation(wanted: NewInvitation, actor: Actor): Promise<StoredInvitation | "member" | "already" | "too_many">;
+  createInvitation(
+    wanted: NewInvitation,
+    actor: Actor,
+    repeat?: Repeat,
+  ): Promise<StoredInvitation | Repeated | "member" | "already" | "too_many">;
   findInvitation(id: string): Promise<StoredInvitation | null>;
   /** Pages through the invitations in the order in which they were made. */
   pageInvitations(query: InvitationQuery): Promise<PageOf<StoredInvitation>>;

@@ -11,7 +11,7 @@ import {
 } from "../../admin/store/invitations.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { bare, idOf, uuid_min, uuidOf } from "../../core/store/ids.ts";
-import { appendAuditEntry, type NewAuditEntry, storeNow, transact } from "./acts.ts";
+import { appendAuditEntry, type NewAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { budgetShown } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { setLimits } from "./limit-values.ts";
@@ -23,23 +23,13 @@ type Statements = Pick<Transaction, "query">;
 
 export function invitations(db: Database): InvitationAdministration {
   return {
-    createInvitation: (wanted, actor) =>
+    createInvitation: (wanted, actor, repeat) =>
       transact(db, async (tx) => {
-        const { id, role, issuer, email, limits, organizationId, teamId } = wanted;
-        const owner = bare(organizationId, "org_");
-        // Locks the organization, so that two simultaneous invitations are counted one after the other.
-        await tx.query("select from organization where id = $1 for no key update", [owner]);
-        await tx.query(forgetting, [owner, invitation_days + invitationKept_days]);
-        const [known] = await tx.query<{ members: number; open: number }>(knowing, [owner, issuer, email]);
-        if (known!.members > 0) return "member";
-        if (known!.open >= openInvitations_max) return "too_many";
-        const at = await storeNow(tx);
-        if ((await tx.query(inserting, [...valuesOf(wanted, owner), at, actor, invitation_days])).length === 0)
-          return "already";
-        // The audit log cannot forget, so the address is left out of its entry.
-        const details = { issuer, role, team_id: teamId, limits: limits && budgetShown(limits) };
-        await appendAuditEntry(tx, at, { actor, action: "invitation.create", owner, subject: id, details });
-        return (await find(tx, id))!;
+        const before = await repeated(tx, repeat, actor, wanted.id);
+        if (before) return before;
+        const made = await invited(tx, wanted, actor);
+        if (typeof made === "string") await unrepeated(tx, repeat, actor);
+        return made;
       }),
 
     findInvitation: (id) => find(db, id),
@@ -70,6 +60,25 @@ export function invitations(db: Database): InvitationAdministration {
         return (await find(tx, id))!;
       }),
   };
+}
+
+/** Creates an invitation, or returns why not. */
+async function invited(tx: Transaction, wanted: NewInvitation, actor: string) {
+  const { id, role, issuer, email, limits, organizationId, teamId } = wanted;
+  const owner = bare(organizationId, "org_");
+  // Locks the organization, so that two simultaneous invitations are counted one after the other.
+  await tx.query("select from organization where id = $1 for no key update", [owner]);
+  await tx.query(forgetting, [owner, invitation_days + invitationKept_days]);
+  const [known] = await tx.query<{ members: number; open: number }>(knowing, [owner, issuer, email]);
+  if (known!.members > 0) return "member";
+  if (known!.open >= openInvitations_max) return "too_many";
+  const at = await storeNow(tx);
+  if ((await tx.query(inserting, [...valuesOf(wanted, owner), at, actor, invitation_days])).length === 0)
+    return "already";
+  // The audit log cannot forget, so the address is left out of its entry.
+  const details = { issuer, role, team_id: teamId, limits: limits && budgetShown(limits) };
+  await appendAuditEntry(tx, at, { actor, action: "invitation.create", owner, subject: id, details });
+  return (await find(tx, id))!;
 }
 
 interface SignedIn {

@@ -9,6 +9,7 @@ import type { Database } from "../../../src/stores/postgres/database.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { issuer } from "../../harness/members.ts";
 import { apart, codeOf, worldForTests } from "./own-world.ts";
+import { actingAs, callersIn } from "./world.ts";
 
 setDefaultTimeout(60_000);
 const acme = { organization: "acme" };
@@ -103,6 +104,21 @@ describe("an invitation", () => {
         );
     }));
 });
+
+test("an invitation whose answer was lost is found by its idempotency key", () =>
+  tried(async (_, db) => {
+    const lea = (key: string) => actingAs(db, callersIn(world)["organization-admin"], key);
+    const invited = { email, ...acme };
+    const once = await lea("once").createInvitation(invited);
+    expect(await lea("once").createInvitation(invited)).toEqual(once);
+    const another = { ...invited, email: "another@example.com" };
+    expect(await codeOf(lea("once").createInvitation(another))).toBe("idempotency_key_reused");
+    // A request that was refused counts as none.
+    expect(await codeOf(lea("again").createInvitation(invited))).toBe("already_exists");
+    await lea("none").revokeInvitation({ id: once.id });
+    expect(await codeOf(lea("again").createInvitation(invited))).toBe("done");
+    expect((await lea("none").pageInvitations()).data).toHaveLength(2);
+  }));
 
 describe("attacks: nobody takes it", () => {
   const inVain = (claims: Claims, how?: Parameters<typeof comes>[2]) =>

@@ -174,11 +174,15 @@ export function callersIn({ acme, globex, people }: World) {
   } satisfies Record<string, Caller>;
 }
 
-export const contextFor = (db: Database, caller: Caller, book?: Parameters<typeof nodeOn>[1]) =>
-  nodeOn(db, book).entrance.contextFor({ caller, address: "192.0.2.1", repeatKey: null });
+export const contextFor = (
+  db: Database,
+  caller: Caller,
+  { book, repeatKey = null }: { book?: Parameters<typeof nodeOn>[1]; repeatKey?: string | null } = {},
+) => nodeOn(db, book).entrance.contextFor({ caller, address: "192.0.2.1", repeatKey });
 
 /** The verbs as this caller can use them, but without the gate's check of roles. */
-export const actingAs = (db: Database, caller: Caller): Management => client(direct(contextFor(db, caller)));
+export const actingAs = (db: Database, caller: Caller, repeatKey: string | null = null): Management =>
+  client(direct(contextFor(db, caller, { repeatKey })));
 
 /** The database as an open transaction sees it: all changes on it end with that transaction. */
 export const inside = (db: Database, tx: Transaction): Database => ({ ...db, ...tx });
