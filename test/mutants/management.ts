@@ -12,6 +12,30 @@ const repeats = "docs/management.md, Using the interface";
 
 export const management: Mutant[] = [
   {
+    name: "of a parameter that comes twice the first counts",
+    file: "src/admin/http/gate.ts",
+    find: "if (query.getAll(name).length > 1)",
+    replace: "if (query.getAll(name).length > 2)",
+    caughtBy: [`${served} > and a parameter that comes twice`],
+    rule: repeats,
+  },
+  {
+    name: "a list begins anew at the cursor of another one",
+    file: "src/admin/management/limits.ts",
+    find: "if (of && input.cursor && !input",
+    replace: "if (!of && input.cursor && !input",
+    caughtBy: ["test/admin/management/limits.test.ts > the cursor of a list"],
+    rule: repeats,
+  },
+  {
+    name: "a refused instant has no name",
+    file: "src/admin/management/verb.ts",
+    find: 'param: refusedIn(schema, json).join(".")',
+    replace: "",
+    caughtBy: ["test/admin/management/limits.test.ts > is refused by the name of its member"],
+    rule: repeats,
+  },
+  {
     name: "an invitation that was refused cannot be sent again with its key",
     file: "src/stores/postgres/invitations.ts",
     find: '        if (typeof made === "string") await unrepeated(tx, repeat, actor);\n',

@@ -276,7 +276,7 @@ function readerOf(verb: Verb) {
   return async ({ limits }: Dependencies, call: Call): Promise<Read> => {
     const { request } = call;
     const query = queryOf(request);
-    refuseUnknown(query, queryNames);
+    checkNames(query, queryNames);
     const headers = guardHeaders((name) => request.headers.get(name)) as Record<string, string | undefined>;
     const { format = "json", ...parameters } = guardQuery((name) => query.get(name)?.trim() ?? null) as Record<
       string,
@@ -297,8 +297,11 @@ function readerOf(verb: Verb) {
   };
 }
 
-export function refuseUnknown(query: URLSearchParams, names: readonly string[]): void {
+/** Refuses a parameter that has none of these names, or that comes twice: only one of the values could count. */
+export function checkNames(query: URLSearchParams, names: readonly string[]): void {
   for (const name of query.keys()) {
+    if (query.getAll(name).length > 1)
+      throw new Fault("invalid_value", `The parameter '${name}' comes more than once. Send it once.`, { param: name });
     if (names.includes(name)) continue;
     const likely = closestName(name, [...names]);
     const advice = likely ? ` Did you mean '${likely}'?` : "";

@@ -26,7 +26,7 @@ import { createEmbeddings } from "../../features/operations/embeddings.ts";
 import { createRerank } from "../../features/operations/rerank.ts";
 import { type CallerRole, localCaller } from "../management/caller.ts";
 import { keepers } from "../management/shapes.ts";
-import { admitted, type ManagementEntrance, managementPath, refuseUnknown, requireTls, type Trying } from "./gate.ts";
+import { admitted, checkNames, type ManagementEntrance, managementPath, requireTls, type Trying } from "./gate.ts";
 
 export const tryName = "tryModel";
 export const tryPath = `${managementPath}/try`;
@@ -66,7 +66,7 @@ export function tryModel(entrance: ManagementEntrance, trying: Trying): Operatio
       requireTls(entrance, call);
       const caller = await admitted(entrance, { roles: tryRoles, summary }, call);
       const query = queryOf(call.request);
-      refuseUnknown(query, ["key", "path"]);
+      checkNames(query, ["key", "path"]);
       const other = operationAt(query.get("path"));
       const principal = await trying.principalFor(caller, query.get("key"), call.client);
       call.identified({ ...caller.noted, organization: principal.organization.id, key: principal.key.id });

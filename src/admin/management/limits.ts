@@ -151,6 +151,10 @@ export const limitVerbs = [
       const { id, slug } = organization;
       const whole = await found(context, { subject: "organization", id, organizationId: id });
       const of = input.of && kinds[input.of];
+      if (!of && (input.limit ?? input.cursor) !== undefined)
+        fail("'limit' and 'cursor' are for the list that 'of' asks for.");
+      if (of && input.cursor && !input.cursor.startsWith(`${prefixes[of]}_`))
+        fail(`The cursor is of another list than that of the ${input.of}.`);
       const page = of && (await context.administration.pageLimits({ ...pageOf(input), organizationId: id, of }));
       const [own, ...data] = await limitsShown(context, [whole, ...(page?.items ?? [])], slug);
       const nextCursor = page?.hasMore ? data.at(-1)!.subjectId : null;
@@ -281,6 +285,7 @@ export const limitVerbs = [
 ] as const;
 
 const kinds = { keys: "key", teams: "team", people: "person" } as const;
+const prefixes = { key: "key", team: "team", person: "per" } as const;
 
 const pageOf = (input: { limit?: number | undefined; cursor?: string | undefined }) => ({
   limit: limitIn(input),

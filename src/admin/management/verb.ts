@@ -190,10 +190,34 @@ export function verbsOf(tag: Tag) {
           const { code, message, param } = compiled.violation(trimmed);
           throw new ManagementError(message, code, param ? { param } : {});
         }
-        return decode(input, trimmed);
+        return naming(input, trimmed, () => decode(input, trimmed));
       },
     };
   };
+}
+
+/** Decodes, and adds to a refusal of a codec the path of the member that it refuses. */
+function naming<Decoded>(schema: TSchema, json: unknown, decoding: () => Decoded): Decoded {
+  try {
+    return decoding();
+  } catch (thrown) {
+    if (!(thrown instanceof ManagementError)) throw thrown;
+    throw new ManagementError(thrown.message, thrown.code, { param: refusedIn(schema, json).join(".") });
+  }
+}
+
+function refusedIn(schema: TSchema, json: unknown): string[] {
+  const { anyOf = [schema] } = schema as { anyOf?: TSchema[] };
+  const members = anyOf.flatMap((one) => Object.entries((one as Partial<TObject>).properties ?? {}));
+  for (const [name, inner] of members) {
+    const value = (json as Record<string, unknown> | null)?.[name];
+    try {
+      if (value !== undefined) decode(inner, value);
+    } catch {
+      return [name, ...refusedIn(inner, value)];
+    }
+  }
+  return [];
 }
 
 /** Performs the verb with the JSON of a request, and returns JSON. */

@@ -57,6 +57,8 @@ const kinds: [says: RegExp, why: string][] = [
   [/^A report of engines spans at most \d+ hours/, comparesMembers],
   [/A report is by one period/, comparesMembers],
   [/^A FOCUS report/, comparesMembers],
+  [/^'limit' and 'cursor' are for the list/, comparesMembers],
+  [/^The cursor is of another list/, comparesMembers],
   [/^The catalog has no model /, ofTheStore],
   [/^There is no plan /, ofTheStore],
   [/ work for \d+ days at most /, ofTheStore],

@@ -62,6 +62,24 @@ test("keys and people inherit limit by limit, live: their own, their team's, the
     expect(await ofKey(made.id)).toEqual({ week: "2 (own)", month: "20 (organization)" });
   }));
 
+test("an instant that does not exist is refused by the name of its member", () =>
+  apart(world, async ({ root: manage }) => {
+    const raise = { limits: { week: "9" }, until: "2030-02-30" };
+    const refused = manage.updateTeamLimits({ team: world.teams.research, raise });
+    await expect(refused).rejects.toMatchObject({ code: "invalid_value", details: { param: "raise.until" } });
+    const key = manage.createKey({ organization: "acme", name: "app", expiresAt: "2030-02-30" });
+    await expect(key).rejects.toMatchObject({ details: { param: "expires_at" } });
+  }));
+
+test("the cursor of a list is for this list alone", () =>
+  apart(world, async ({ root: manage }) => {
+    const pages = [{ limit: 1 }, { cursor: world.keys.key }, { of: "teams", cursor: world.keys.key }] as const;
+    for (const page of pages)
+      expect(await codeOf(manage.findOrganizationLimits({ organization: "acme", ...page }))).toBe("invalid_value");
+    const next = { of: "teams", cursor: world.teams.research } as const;
+    expect((await manage.findOrganizationLimits({ organization: "acme", ...next })).data).toHaveLength(1);
+  }));
+
 test("a misspelt member of a temporary increase is refused, and nothing is increased", () =>
   apart(world, async ({ root: manage }) => {
     const team = world.teams.research;

@@ -3,7 +3,7 @@
  * harm, and a wrong request is answered with its reason and leaves nothing half done.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { faultsOf, gate } from "../../../src/admin/http/gate.ts";
+import { faultsOf, gate, placesOf } from "../../../src/admin/http/gate.ts";
 import type { Verb } from "../../../src/admin/management/verb.ts";
 import { verbs } from "../../../src/admin/management/verbs.ts";
 import { newKey } from "../../../src/core/auth/credential.ts";
@@ -143,12 +143,17 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
     expect(await port.manage.auditHead()).toEqual(before);
   });
 
-  test("refuses unknown parameters and fields", async () => {
+  test("refuses unknown parameters and fields, and a parameter that comes twice", async () => {
     const stray = isRead
       ? await port.ask(`${path}?stray=1`)
       : await port.ask(path, { ...asked, body: { ...sentBy(operation), stray: 1 } });
     expect(stray).toMatchObject({ status: 400, code: "unknown_field", body: { error: { param: "stray" } } });
     expect(faultsOf(operation)).toContain("unknown_field");
+    const [first] = Object.keys(placesOf(operation).query.properties);
+    if (isRead && first)
+      expect(await port.ask(`${path}?${first}=a&${first}=b`)).toMatchObject({
+        ...{ status: 400, code: "invalid_value", body: { error: { param: first } } },
+      });
     if (isRead) return;
     expect((await port.ask(path, { ...asked, body: "{" })).code).toBe("invalid_json");
     if (sent((operation.takes.required ?? []) as string[]).length > 0)
