@@ -12,6 +12,14 @@ const repeats = "docs/management.md, Using the interface";
 
 export const management: Mutant[] = [
   {
+    name: "a name of dots leads to another path of the server",
+    file: "src/admin/cli/remote.ts",
+    find: "/^\\.{0,2}$/",
+    replace: "/^$/",
+    caughtBy: ["test/admin/cli/remote.test.ts > leads to no other path of the server"],
+    rule: "docs/management.md",
+  },
+  {
     name: "of a parameter that comes twice the first counts",
     file: "src/admin/http/gate.ts",
     find: "if (query.getAll(name).length > 1)",

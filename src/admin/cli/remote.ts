@@ -19,8 +19,9 @@ type Input = Record<string, unknown>;
 export function remoteManagement(server: RemoteServer, send: typeof fetch = fetch): Management {
   return client(async (verb, json) => {
     const { version, [verb.id ?? ""]: id, [verb.secondId ?? ""]: second, ...taken } = json as Input;
+    const url = urlOf(server, verb, [id, second], taken);
     const response = await reached(server, () =>
-      send(urlOf(server, verb, [id, second], taken), {
+      send(url, {
         method: verb.method.toUpperCase(),
         headers: {
           authorization: `Bearer ${server.token}`,
@@ -44,6 +45,9 @@ function urlOf({ url }: RemoteServer, { path, method }: Verb, names: unknown[], 
   if (method === "get") {
     for (const [name, value] of Object.entries(taken)) query.set(name, String(value));
   }
+  // An address has no such part: it would lead to another path.
+  const wrong = names.find((name) => /^\.{0,2}$/.test(String(name)));
+  if (wrong !== undefined) throw new ManagementError(`'${wrong}' is no name.`, "resource_not_found");
   const [id, second] = names.map((name) => encodeURIComponent(String(name)));
   const filled = path.replace("{id}", id!).replace(/\{\w+\}/, second!);
   return `${url.replace(/\/+$/, "")}${managementPath}${filled}${query.size > 0 ? `?${query}` : ""}`;

@@ -210,6 +210,12 @@ test("a token for a server of this machine passes no proxy, to which it would be
   await proxy.stop(true);
 });
 
+test.each(["", ".", ".."])("the name '%s' leads to no other path of the server", async (organization) => {
+  const [, there] = ways.find(([name]) => name === "http")!;
+  const refused = there.findOrganization({ organization });
+  await expect(refused).rejects.toMatchObject({ code: "resource_not_found", message: `'${organization}' is no name.` });
+});
+
 test("a watch goes on at another node where one ends its stream, and ends with a refusal or its watcher", async () => {
   const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
   let streams = 0;
