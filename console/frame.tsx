@@ -15,7 +15,7 @@ export function Frame() {
   const { page, id, tab } = placeOf(path.value, seen);
   const current = page?.path;
   const name = page?.name ?? "Not found";
-  // What is shown is of the organization in which the reader acts: for another one, nothing of it stays.
+  // The page and the search are of the organization in which the reader acts: for another one, they begin anew.
   const organization = actsIn.value ?? "";
   useEffect(() => {
     announcement.value = name;

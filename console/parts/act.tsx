@@ -64,7 +64,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     return act.sends?.(written) ?? written;
   };
   const input = sent(fields);
-  // What is on its way is shown once, so it needs the dialog.
+  // A result is shown once, so it needs the dialog while it is on its way.
   const isHeld = isBusy && result !== undefined;
   const tell = (answered: unknown) => {
     tellChange(verb);

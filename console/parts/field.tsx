@@ -40,7 +40,7 @@ export function FieldOf({ of: field, value, change }: Props) {
   const { label, kind } = field;
   const hint = [kind === "day" && "When this day begins, UTC", field.hint].filter(Boolean).join(". ");
   const described = hint === "" ? undefined : `${id}-hint`;
-  const shown = described && (
+  const note = described && (
     <p class="fine" id={described}>
       {hint}
     </p>
@@ -56,7 +56,7 @@ export function FieldOf({ of: field, value, change }: Props) {
           onChange={(event) => change(event.currentTarget.checked)}
         />
         <label for={id}>{label}</label>
-        {shown}
+        {note}
       </div>
     );
   }
@@ -79,7 +79,7 @@ export function FieldOf({ of: field, value, change }: Props) {
           onInput={(event) => change(event.currentTarget.value)}
         />
       )}
-      {shown}
+      {note}
     </div>
   );
 }
