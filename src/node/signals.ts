@@ -11,16 +11,26 @@ export interface Signals {
   onReload(reload: () => void): void;
 }
 
-export function processSignals(): Signals {
+/** How soon a second SIGINT belongs to the first: npm passes on Ctrl-C, which the terminal has sent to all its processes. */
+const same_ms = 200;
+
+export function processSignals(now_ms = () => performance.now()): Signals {
   const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor));
   const hasLostTerminal = () => terminals.some((descriptor) => !isatty(descriptor));
   // The system and the shell both send SIGHUP when a terminal closes, and the second signal does not ask to hurry.
   let isHungUp = false;
   let isReloadAsked = false;
+  let interrupted_ms = Number.NEGATIVE_INFINITY;
   return {
     stopAsked: () =>
       new Promise((resolve) => {
-        for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, resolve);
+        process.once("SIGTERM", resolve);
+        process.on("SIGINT", function interrupted() {
+          if (now_ms() - interrupted_ms < same_ms) return;
+          interrupted_ms = now_ms();
+          process.off("SIGINT", interrupted);
+          resolve("SIGINT");
+        });
         process.on("SIGHUP", () => {
           if (!hasLostTerminal()) isReloadAsked = true;
           if (isHungUp || !hasLostTerminal()) return;

@@ -44,6 +44,14 @@ export const configuration: Mutant[] = [
     rule: "docs/configuration.md, TLS",
   },
   {
+    name: "Ctrl-C under npm cuts the answers that run",
+    file: "src/node/signals.ts",
+    find: "if (now_ms() - interrupted_ms < same_ms) return;",
+    replace: "if (now_ms() < interrupted_ms) return;",
+    caughtBy: ["test/node/signals.test.ts"],
+    rule: "docs/operating.md, Starting, stopping, upgrading",
+  },
+  {
     name: "the doctor asks every engine as OpenAI's",
     file: "src/admin/cli/engine-check.ts",
     find: "upstreamCodecs[upstream.protocol]",
