@@ -20,6 +20,8 @@ export interface Reloadable {
    * problems, the new configuration does not come into force.
    */
   reload(refuse?: Refuse, agree?: Agree): Promise<Reloaded>;
+  /** Changes the configuration in force without reading it again, between reloads. `change` may not throw. */
+  improve(change: (current: Configuration) => Promise<Configuration>): Promise<void>;
 }
 
 type Refuse = (next: Configuration) => Promise<string[]>;
@@ -96,6 +98,16 @@ export function reloadable(first: Configuration, { load, prepare }: ReloadSource
   return {
     current: () => current,
     hash: () => hash,
+    improve: (change) => {
+      const improved = last.then(async () => {
+        const next = await change(current);
+        if (next === current) return;
+        current = next;
+        hash = configurationHash(current);
+      });
+      last = improved;
+      return improved;
+    },
     reload: (refuse, agree) => {
       const replaced = last.then(() => replace(refuse, agree));
       last = replaced;

@@ -26,6 +26,7 @@ import type { Database } from "../stores/postgres/database.ts";
 import type { DatabaseThread } from "../stores/postgres/embedded-thread.ts";
 import { builtVersion, isCompiled } from "./build.ts";
 import type { Early } from "./early.ts";
+import { named, namedLater } from "./naming.ts";
 import { opened } from "./opening.ts";
 import { processSignals, type Signals } from "./signals.ts";
 import { isContainer } from "./welcome.ts";
@@ -286,14 +287,21 @@ async function configurationInForce(environment: NodeJS.ProcessEnv, read: Config
   const { load } = await loader(environment, readFile);
   let simulator: Simulator | null = null;
   const prepare = async (configuration: Configuration): Promise<Configuration> => {
-    if (configuration.namesFrom) return (await import("../config/spelling.ts")).asSpelled(configuration, fetch);
+    if (configuration.namesFrom) return named(configuration);
     if (!needsSimulator(configuration)) return configuration;
     simulator ??= await (await import("../features/simulator/server.ts")).startSimulator();
     return withSimulatorAt(configuration, simulator.url);
   };
   const first = await prepare(read);
   const configuration: Reloadable = reloadable(first, { load, prepare });
-  return { configuration, stop: async () => simulator?.stop() };
+  const naming = namedLater(configuration);
+  return {
+    configuration,
+    stop: async () => {
+      void naming.stop();
+      await simulator?.stop();
+    },
+  };
 }
 
 /**

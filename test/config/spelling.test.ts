@@ -58,17 +58,27 @@ test("names that somebody wrote stand, and the engine is not asked; nor is the s
   }
 });
 
-test("an engine that does not answer, or has other names alone, is asked by public ids, and a notice says what to do", async () => {
+test("an engine that lists nothing, or other names alone, is asked by public ids, and a notice says what to do", async () => {
   for (const [names, says] of [
-    [null, "did not list its models"],
-    [[], "did not list its models"],
+    [[], "lists no models"],
     [["a", "b"], "lists several models"],
   ] as const) {
-    const { sent, configuration } = await spelled(names && [...names]);
+    const { sent, configuration } = await spelled([...names]);
     expect(sent("qwen/qwen3-32b")).toBe("qwen/qwen3-32b");
     expect(configuration.notices).toEqual([expect.stringContaining(says)]);
     expect(configuration.notices[0]).toContain("set SLUICE_UPSTREAM_MODEL");
+    expect(configuration.namesFrom).toBeUndefined();
   }
+});
+
+test("an engine that does not run yet, or still loads its model, is asked again, and the notice goes", async () => {
+  const { configuration, sent } = await spelled(null);
+  expect([sent("qwen/qwen3-32b"), configuration.notices.length]).toEqual(["qwen/qwen3-32b", 1]);
+  const loading = async () => new Response("", { status: 503 });
+  expect(await asSpelled(configuration, loading)).toBe(configuration);
+  const ready = await asSpelled(configuration, async () => Response.json({ data: [{ id: "Qwen/Qwen3-32B" }] }));
+  expect([sentFor(ready, "qwen/qwen3-32b"), ready.notices]).toEqual(["Qwen/Qwen3-32B", []]);
+  expect(ready.namesFrom).toBeUndefined();
 });
 
 test("two nodes that learned the same names have the same hash", async () => {

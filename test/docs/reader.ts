@@ -8,6 +8,7 @@ import { freePort } from "../harness/daemon.ts";
 import { shortLived } from "../harness/short-lived.ts";
 import { startSimulator } from "../harness/simulator.ts";
 import { gathered, program } from "../harness/sluice.ts";
+import { strictEngine } from "../harness/strict-engine.ts";
 import { until } from "../harness/until.ts";
 
 export interface Reader extends AsyncDisposable {
@@ -113,26 +114,6 @@ export async function startReader(): Promise<Reader> {
     },
   };
   return reader;
-}
-
-/** An engine as vLLM is: it lists one model, and answers 404 to any other name, where the simulator takes all of them. */
-function strictEngine(simulator: string) {
-  const name = "Qwen/Qwen3-32B";
-  const server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    async fetch(request) {
-      const { pathname } = new URL(request.url);
-      if (pathname === "/v1/models") return Response.json({ object: "list", data: [{ id: name, owned_by: "vllm" }] });
-      const body = await request.text();
-      const { model } = JSON.parse(body || "{}") as { model?: string };
-      const message = `The model \`${model}\` does not exist.`;
-      if (model !== name)
-        return Response.json({ error: { message, type: "NotFoundError", code: 404 } }, { status: 404 });
-      return fetch(simulator.replace(/\/v1$/, pathname), { method: "POST", body, headers: request.headers });
-    },
-  });
-  return { server, url: `http://127.0.0.1:${server.port}/v1` };
 }
 
 /** Asks the service for an answer of the model that the first start prints, with the demo's key. Returns the status. */

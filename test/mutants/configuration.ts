@@ -12,6 +12,14 @@ export const configuration: Mutant[] = [
     rule: "docs/configuration.md, One engine, no file",
   },
   {
+    name: "an engine that starts after Sluice is never asked for its names",
+    file: "src/node/naming.ts",
+    find: "if (configuration.current().namesFrom) await",
+    replace: "if (!configuration.current().namesFrom) await",
+    caughtBy: ["test/node/naming.test.ts"],
+    rule: "docs/configuration.md, One engine, no file",
+  },
+  {
     name: "the console takes the port of an engine that does not run yet",
     file: "src/node/console.ts",
     find: " || isEngines ? 0",
