@@ -17,6 +17,7 @@ import { afterAnswer, type Resolution, unresolved } from "../../features/probing
 import { Warning } from "./warning.ts";
 
 const upstream_ms = 5000;
+const trust = "set tls.ca_file of its upstream to its file";
 
 /** Checks an engine, and returns the result in one sentence. Throws an Error for a problem, or a Warning. */
 export async function engineSays(upstream: Upstream): Promise<string> {
@@ -28,7 +29,7 @@ export async function engineSays(upstream: Upstream): Promise<string> {
   try {
     status = await statusAt(engines, upstream, signal);
   } catch (error) {
-    const why = whyUnreached(error, "set tls.ca_file of its upstream to its file");
+    const why = whyUnreached(error, trust);
     if (why !== null) throw new Error(`${upstream.url} cannot be reached: ${why}`);
     throw new Error(
       `${upstream.url} ${signal.aborted ? "does not respond" : "cannot be reached"}; start the engine, or correct its url in sluice.yaml (or SLUICE_UPSTREAM_URL)`,
@@ -57,15 +58,19 @@ function judge(status: number, where: string): void {
 async function replicasSay(upstream: Upstream, how: Resolving): Promise<string> {
   const { addresses, problem } = await resolvedNow(upstream, how);
   const engines = client();
-  const statuses = await Promise.all(
+  const found = await Promise.all(
     addresses.map((address) =>
-      statusAt(engines, upstream, Cancellation.timeout(upstream_ms), address).catch(() => null),
+      statusAt(engines, upstream, Cancellation.timeout(upstream_ms), address).then(
+        (status) => ({ address, status }),
+        (error: unknown) => ({ address, status: null, why: whyUnreached(error, trust) }),
+      ),
     ),
   );
   engines.close();
-  for (const [index, status] of statuses.entries())
-    if (status !== null) judge(status, `${upstream.url} at ${addresses[index]}`);
-  const silent = addresses.filter((_, index) => statuses[index] === null);
+  for (const { address, status } of found) if (status !== null) judge(status, `${upstream.url} at ${address}`);
+  const silent = found.flatMap((one) =>
+    one.status === null ? [one.why === null ? one.address : `${one.address} (${one.why})`] : [],
+  );
   const has = `${upstream.url} has ${addresses.length === 1 ? "one address" : `${addresses.length} addresses`}`;
   if (silent.length === addresses.length) throw new Error(`${has}, and none responds: ${silent.join(", ")}`);
   if (silent.length > 0) throw new Warning(`${has}, of which these do not respond: ${silent.join(", ")}`);

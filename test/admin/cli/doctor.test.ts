@@ -359,7 +359,11 @@ describe("doctor", () => {
     expect(await says("engines.localhost", ["127.0.0.1", "127.0.0.9"])).toMatch(
       /^warning .*do not respond: 127\.0\.0\.9$/,
     );
-    expect(await says("engines.localhost", ["127.0.0.9"])).toMatch(/^problem .*none responds/);
+    expect(await says("engines.localhost", ["127.0.0.9"])).toMatch(/^problem .*none responds: 127\.0\.0\.9$/);
+    const secured = { ...at(port), url: `https://engines.localhost:${port}/v1`, resolve };
+    expect((await examined({ upstreams: [secured] })).of("engine main").says).toMatch(/127\.0\.0\.9$/);
+    server.names.set("engines.localhost", { ipv4: ["127.0.0.1"] });
+    expect((await examined({ upstreams: [secured] })).of("engine main").says).toContain("127.0.0.1 (there is no TLS");
     const three = ["127.0.0.1", "127.0.0.8", "127.0.0.9"];
     expect(await says("engines.localhost", three)).toContain("has 2 addresses");
     expect(await says("engines.test", ["127.0.0.1"])).toMatch(/^problem .*leads to this machine/);
