@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { remoteManagement } from "../../../src/admin/cli/remote.ts";
 import { remoteAnswers } from "../../../src/admin/cli/remote-events.ts";
 import { verbNamed } from "../../../src/admin/management/verbs.ts";
 import { authenticator } from "../../../src/core/auth/authenticate.ts";
@@ -211,7 +212,7 @@ test("a token for a server of this machine passes no proxy, to which it would be
 });
 
 test.each(["", ".", ".."])("the name '%s' leads to no other path of the server", async (organization) => {
-  const [, there] = ways.find(([name]) => name === "http")!;
+  const there = remoteManagement({ url: port.url, token: port.tokens.admin });
   const refused = there.findOrganization({ organization });
   await expect(refused).rejects.toMatchObject({ code: "resource_not_found", message: `'${organization}' is no name.` });
 });
