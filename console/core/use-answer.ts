@@ -53,7 +53,13 @@ export function useAnswer<Name extends VerbName>(
     return () => abort.abort();
   }, [written, turn]);
   const { of, ...asked } = input === null ? nothing : state;
-  return { ...asked, current: of === written ? asked.answer : null, reload: () => setTurn((before) => before + 1) };
+  const isOther = of !== written;
+  return {
+    ...asked,
+    current: isOther ? null : asked.answer,
+    isLoading: isOther || asked.isLoading,
+    reload: () => setTurn((before) => before + 1),
+  };
 }
 
 interface State<Of> extends Omit<Asked<Of>, "current" | "reload"> {

@@ -268,6 +268,16 @@ function searchTests(): void {
     expect(await field(tab).inputValue()).toBe("qwen");
   });
 
+  test("opens what was found for the text that stands there, not for the one before", async () => {
+    await tab.visit("/nodes");
+    await field(tab).fill("qwen");
+    await options(tab).first().waitFor();
+    await field(tab).fill("Oda Lead");
+    await field(tab).press("Enter");
+    await until(() => tab.page.url() !== `${node.url}/nodes`);
+    expect(tab.page.url()).toBe(`${node.url}/people/${node.people.lead.id}`);
+  });
+
   test("leaves the keys of an input method alone: Enter confirms a word there", async () => {
     await tab.visit("/nodes");
     await field(tab).fill("qwen");
