@@ -113,7 +113,7 @@ export const invitationVerbs = [
         role: flag("--role <role>", `role: ${memberRoles.join(", ")} (default: member)`),
         team: flag("--team <team>", "ID or name of a team of the organization"),
         issuer: flag("--issuer <issuer>", "the issuer (default: the only one)"),
-        limits: flag("--limit <name=amount>", "the person's own limits"),
+        limits: flag("--limit", "the person's own limits"),
       },
       says: invitationFacts,
       help: `

@@ -31,7 +31,7 @@ export const organizationPlanVerbs = [
     name: "setPlan",
     route: "PUT /organizations/{organization}/plan",
     summary: "Change the plan",
-    description: "The new limits apply from the next request on; what was used still counts.",
+    description: "The new limits apply at once, also to running requests; what was used still counts.",
     ...change,
     takes: Type.Object({
       ...oneOrganization,

@@ -58,7 +58,7 @@ const faultMeanings: Record<FaultCode, string> = {
   internal_error: "the service failed; it has been logged",
   upstream_unavailable: "no engine of the model can be reached",
   upstream_timeout: "the model's engine took too long",
-  overloaded: "the model's engine is overloaded",
+  overloaded: "the service or the model's engine is overloaded, or all engines of the model are drained",
   draining: "the service is shutting down",
   storage_unavailable: "the service cannot admit requests exactly at this moment",
 };
