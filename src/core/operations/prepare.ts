@@ -75,6 +75,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);
   request.model = model.id;
+  // No other engine is sent it, and it would keep the parsed body in memory.
+  if (!model.routes.some(({ upstream }) => upstream.dialect?.wholeMessages)) delete request.written;
   call.requested({ model: model.id, stream: request.stream });
   const earlier = sink && (await sink.begin());
   if (earlier) return { earlier, wire: codec.request.remainder(wire) } as RepeatedIf<Sink, Wire>;

@@ -20,11 +20,14 @@ function fine(message: object = { role: "assistant", content: "Four degrees." })
   });
 }
 
+const betas: (string | null)[] = [];
+
 const engine = Bun.serve({
   port: 0,
   async fetch(request) {
     const body = (await request.json()) as Json;
     asked.push(body);
+    betas.push(request.headers.get("anthropic-beta"));
     return answer(body);
   },
 });
@@ -42,8 +45,10 @@ upstreams:
   own: { url: "${url}", dialect: vllm }
   hosted: { url: "${url}", dialect: openai }
   strict: { url: "${url}" }
+  claude: { url: "${url}", protocol: anthropic-messages, dialect: anthropic }
+  parts: { url: "${url}", protocol: anthropic-messages, dialect: vllm }
 metering: { currency: USD }
-models:${model("own", "own", "\n    bounds: engine")}${model("hosted", "hosted", "\n    bounds: engine")}${model("strict", "strict")}
+models:${model("own", "own", "\n    bounds: engine")}${model("hosted", "hosted", "\n    bounds: engine")}${model("strict", "strict")}${model("claude", "claude")}${model("parts", "parts")}
 plans: { pro: {} }
 `;
 const sluice = await startSluice({ config });
@@ -90,6 +95,44 @@ describe("what an engine gets", () => {
     const words = await chat("hosted", { reasoning_effort: "max" });
     expect(await errorIn(words)).toMatchObject({ code: "invalid_value", param: "reasoning_effort" });
     expect(asked).toHaveLength(1);
+  });
+
+  test("is what a client of Messages wrote, with its betas, where the engine has all of the protocol", async () => {
+    answer = () =>
+      Response.json({
+        ...{
+          id: "msg_1",
+          type: "message",
+          role: "assistant",
+          model: "m",
+          stop_reason: "end_turn",
+          stop_sequence: null,
+        },
+        ...{ content: [{ type: "text", text: "Found." }], usage: { input_tokens: 20, output_tokens: 5 } },
+      });
+    const says = (role: string, ...content: object[]) => ({ role, content });
+    const messages = [
+      says("user", { type: "text", text: "Fetch the page." }),
+      { ...says("system", { type: "text", text: "Be brief." }), clear_at: "next_user_message" },
+      says("assistant", { type: "tool_use", id: "toolu_1", name: "ToolSearch", input: {} }),
+      says("user", {
+        ...{ type: "tool_result", tool_use_id: "toolu_1" },
+        content: [{ type: "tool_reference", tool_name: "WebFetch" }],
+      }),
+    ];
+    const schema = { input_schema: { type: "object" } };
+    const tools = [
+      { name: "ToolSearch", ...schema },
+      { name: "WebFetch", ...schema, defer_loading: true },
+    ];
+    const headers = { "anthropic-beta": "tools-2026-01-01" };
+    const post = (id: string) =>
+      sluice.post("/v1/messages", { model: `acme/${id}`, max_tokens: 100, messages, tools }, { headers });
+    expect((await post("claude")).status).toBe(200);
+    expect([asked[0]!.messages, asked[0]!.tools, betas.at(-1)]).toEqual([messages, tools, headers["anthropic-beta"]]);
+    expect((await post("parts")).status).toBe(200);
+    expect(JSON.stringify(asked[1])).not.toMatch(/defer_loading|tool_reference|clear_at/);
+    expect(betas.at(-1)).toBeNull();
   });
 
   test("has no field that it has refused in the last hour", async () => {
