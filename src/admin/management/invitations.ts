@@ -142,9 +142,10 @@ Examples:
       if (made === "member") fail(`Somebody with the address is in ${organization.slug} already.`, "already_exists");
       if (made === "already") fail("The address is invited already. Revoke that invitation first.", "already_exists");
       if (made === "too_many") fail(`${openInvitations_max} invitations are open. Revoke some first.`, "wrong_state");
-      const repeated = typeof made === "object" && "repeated" in made ? made.repeated : null;
-      const invitation = repeated === null ? made : await context.invitations.findInvitation(repeated);
-      return shownIn(await context.currency(), invitation as StoredInvitation);
+      if (!("repeated" in made)) return shownIn(await context.currency(), made);
+      // An invitation goes with the person who took it.
+      const repeated = await context.invitations.findInvitation(made.repeated);
+      return shownIn(await context.currency(), repeated ?? noInvitation(made.repeated));
     },
   }),
   verb({

@@ -142,9 +142,13 @@ function raisesAfter(
     return [...others, raiseOf({ ...change, models, limits: change.limits }, now, organization, known)];
   if (change && (change.limits === undefined || change.until != null))
     fail("Specify the limits to increase, such as week=20. To end a temporary increase, give no instant.");
-  // To end it again changes nothing. A pattern without limits is a slip, by which the increase that was meant would go on.
-  const isThere = models === "" || now.models.has(models) || others.length < now.raises.length;
-  if (!isThere)
+  // To end an increase again changes nothing. A pattern without limits is a slip, by which the increase that was meant would
+  // go on; and so is no pattern where all increases have one.
+  const isThere = others.length < now.raises.length;
+  const isRepeat = models === "" ? now.raises.length === 0 : now.models.has(models);
+  if (models === "" && !isThere && !isRepeat)
+    fail(`The temporary increase is for '${now.raises[0]!.models}'. Name that in 'models'.`, "wrong_state");
+  if (!isThere && !isRepeat)
     fail(
       `This ${now.subject} has no limits for '${parse.excerpt(models)}', so there is nothing to end.`,
       "wrong_state",

@@ -10,7 +10,7 @@ import { noBudget } from "../store/budget.ts";
 import type { LimitSubject, SubjectLimits } from "../store/limits.ts";
 import type { Organization } from "../store/organization.ts";
 import { isClosed, type ManagementContext, noKey, noOrganization } from "./context.ts";
-import { fail } from "./error.ts";
+import { fail, ManagementError } from "./error.ts";
 import { changeOf, type LimitChanges, withinOrganization, wordsIn } from "./limit-change.ts";
 import {
   type LimitValueChanges,
@@ -151,8 +151,9 @@ export const limitVerbs = [
       const { id, slug } = organization;
       const whole = await found(context, { subject: "organization", id, organizationId: id });
       const of = input.of && kinds[input.of];
-      if (!of && (input.limit ?? input.cursor) !== undefined)
-        fail("'limit' and 'cursor' are for the list that 'of' asks for.");
+      const param = input.limit === undefined ? "cursor" : "limit";
+      if (!of && input[param] !== undefined)
+        throw new ManagementError(`'${param}' is for the list that 'of' asks for.`, "invalid_value", { param });
       if (of && input.cursor && !input.cursor.startsWith(`${prefixes[of]}_`))
         fail(`The cursor is of another list than that of the ${input.of}.`);
       const page = of && (await context.administration.pageLimits({ ...pageOf(input), organizationId: id, of }));

@@ -130,11 +130,19 @@ Examples:
       none: "No engine was resumed.\n",
       parts: "one",
     },
-    async act(context, { upstream, replica = null }) {
+    async act(context, { upstream, replica: named = null }) {
+      const drains = await drainsOf(context, upstream);
+      const replica =
+        named === null
+          ? null
+          : (sameAddress(
+              drains.map((one) => one.replica),
+              named,
+            ) ?? named);
       const data = await context.drains.resume({ upstream, replica }, context.actor);
       if (data.length > 0) return { data, nextCursor: null };
       await requireUpstream(context, upstream);
-      if (replica !== null && (await drainsOf(context, upstream)).some((one) => one.replica === null))
+      if (replica !== null && drains.some((one) => one.replica === null))
         fail(`'${upstream}' is drained at all of its addresses. Resume it without the replica.`, "wrong_state");
       return fail(`Nothing is drained under this name. To list what is, run: sluice upstream drained`, "wrong_state");
     },
@@ -166,13 +174,19 @@ async function addressOf(context: ManagementContext, upstream: string, replica: 
   const reports = await context.fleet.listProcesses();
   const seen = reports.flatMap(({ engines }) => engines).filter((one) => one.upstream === upstream);
   const known = [...seen, ...(await drainsOf(context, upstream))].flatMap((one) => one.replica ?? []);
-  const same = known.find((one) => canonicalAddress(one) === canonicalAddress(replica));
+  const same = sameAddress(known, replica);
   if (same !== undefined) return same;
   const isPartial = seen.length === 0 || reports.some(({ enginesLeftOut }) => enginesLeftOut > 0);
-  if (isPartial && isIP(replica) !== 0) return replica;
+  if (isPartial && isIP(replica) !== 0) return canonicalAddress(replica).replace(/^\[|\]$/g, "");
   const addresses = [...new Set(known)].sort().join(", ");
   const advice = addresses ? `It is at ${addresses}.` : "Name an address, such as 10.0.0.7.";
   return fail(`'${upstream}' is not at '${parse.excerpt(replica)}'. ${advice}`, "resource_not_found");
+}
+
+/** The address among `known` that is the same, in its spelling there. */
+function sameAddress(known: readonly (string | null)[], address: string): string | undefined {
+  const canonical = canonicalAddress(address);
+  return known.find((one): one is string => one !== null && canonicalAddress(one) === canonical);
 }
 
 /** The one spelling of an IPv6 address that has many; other text stays. */

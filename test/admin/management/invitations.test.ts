@@ -120,6 +120,15 @@ test("an invitation whose answer was lost is found by its idempotency key", () =
     expect((await lea("none").pageInvitations()).data).toHaveLength(2);
   }));
 
+test("an invitation whose person was forgotten is not found by its idempotency key", () =>
+  tried(async ({ root }, db) => {
+    const lea = actingAs(db, callersIn(world)["organization-admin"], "once");
+    await lea.createInvitation({ email, ...acme });
+    const { id: person } = await comes(db, {});
+    await root.forgetPerson({ person });
+    expect(await codeOf(lea.createInvitation({ email, ...acme }))).toBe("resource_not_found");
+  }));
+
 describe("attacks: nobody takes it", () => {
   const inVain = (claims: Claims, how?: Parameters<typeof comes>[2]) =>
     tried(async ({ lea }, db) => {

@@ -38,6 +38,10 @@ test("a temporary increase ends when it is said, and not by a change that names 
       expect((await manage.updateTeamLimits({ team, raise })).version).toBe(ended.version);
     const slip = manage.updateTeamLimits({ team, raise: { models: "acmee/*", limits: null } });
     expect(await codeOf(slip)).toBe("wrong_state");
+    await manage.updateTeamLimits({ team, models: { "acme/*": { week: "5" } } });
+    await manage.updateTeamLimits({ team, raise: { models: "acme/*", limits: { week: "9" }, until } });
+    const other = manage.updateTeamLimits({ team, raise: { limits: null } }).catch((cause: Error) => cause.message);
+    expect(await other).toContain("is for 'acme/*'");
   }));
 
 test("keys and people inherit limit by limit, live: their own, their team's, the organization's", () =>

@@ -22,12 +22,18 @@ function managing(reports: StoredReport[], drained: string[] = []) {
   }));
   const context = memoryContext(memoryDirectory(), {
     catalog: () => ({ plans: new Map(), models: [], ...upstreams, billing: { currency: "USD", provider: "Sluice" } }),
-    drains: { ...stores.drains, listDrains: async () => drains },
+    drains: {
+      ...stores.drains,
+      listDrains: async () => drains,
+      resume: async ({ replica }) => drains.filter((one) => one.replica === replica),
+    },
     fleet: { listProcesses: async () => reports },
   });
   const manage = client(direct(context));
   return {
     manage,
+    resume: async (upstream: string, replica: string) =>
+      (await manage.resumeUpstream({ upstream, replica })).data.map((one) => one.replica),
     drain: async (upstream: string, replica: string) => (await manage.drainUpstream({ upstream, replica })).replica,
   };
 }
@@ -61,6 +67,7 @@ test("any address is drained while nodes report no engine, or not all; other tex
   for (const reports of [[], [storedReport({ engines: twoAddresses, enginesLeftOut: 3 })]]) {
     const { drain } = managing(reports);
     expect(await drain("named", "10.0.0.9")).toBe("10.0.0.9");
+    expect(await drain("named", "FD00:0::9")).toBe("fd00::9");
     await expect(drain("named", "gpu")).rejects.toThrow("'named' is not at 'gpu'.");
   }
 });
@@ -68,6 +75,11 @@ test("any address is drained while nodes report no engine, or not all; other tex
 test("a drain that there is can be changed after its address has left the name", async () => {
   const { drain } = managing([storedReport({ engines: twoAddresses })], ["10.0.0.6"]);
   expect(await drain("named", "10.0.0.6")).toBe("10.0.0.6");
+});
+
+test("an address is resumed however it is written", async () => {
+  const { resume } = managing([], ["fd00::7"]);
+  expect(await resume("named", "FD00:0::7")).toEqual(["fd00::7"]);
 });
 
 test("an address is not resumed alone while all of them are drained, and the refusal says so", async () => {

@@ -134,7 +134,9 @@ function decodeReasoning(wire: MessagesInput): Reasoning | undefined {
   const { thinking } = wire;
   const effort = effortInForce(wire);
   // For engines of this protocol, an effort alone does not switch thinking on.
-  if (!thinking) return effort ? { effort, native: { protocol: "anthropic-messages", wire: {} } } : undefined;
+  const native = { protocol: "anthropic-messages", wire: {} } as const;
+  const isSet = wire.messages.some((one) => one.role === "system" && one.output_config?.effort);
+  if (!thinking) return effort || isSet ? { ...compact({ effort }), native } : undefined;
   const budgetTokens = thinking.type === "enabled" ? thinking.budget_tokens : undefined;
   const reasoning: Reasoning = thinking.type === "disabled" ? { effort: "none" } : compact({ effort, budgetTokens });
   return withNative(reasoning, thinking, [], ["type", "budget_tokens", "display", "block_binding"]);

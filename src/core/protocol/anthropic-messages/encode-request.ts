@@ -44,10 +44,10 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   return stripped(body, dialect, ask.lost);
 }
 
-function conversationOf({ turns }: InferenceRequest, tools: readonly Tool[], ask: UpstreamAsk) {
+function conversationOf({ turns, reasoning }: InferenceRequest, tools: readonly Tool[], ask: UpstreamAsk) {
   const { parts, rest } = headInstructions(turns);
   const encoded = tools.map((tool) => encodeTool(tool));
-  const effort = undefined;
+  const effort = reasoning?.effort && levels[reasoning.effort];
   if (rest.length > 0) return { system: textBlocks(parts), messages: encodeTurns(rest, ask), tools: encoded, effort };
   // If there are only instructions, they are sent as the user's message.
   return { system: [], messages: encodeTurns([{ role: "user", parts }], ask), tools: encoded, effort };
@@ -118,11 +118,10 @@ function encodeThinking(
 /** A conversation as it was written says itself where the effort changes. */
 function encodeConfig(
   { reasoning, format }: InferenceRequest,
-  { effort: written }: { effort?: unknown },
+  { effort }: { effort: unknown },
 ): JsonObject | undefined {
-  const inForce = reasoning?.effort && levels[reasoning.effort];
-  const effort = inForce && (written ?? inForce);
-  const config = { ...(effort ? { effort } : {}), ...(format ? { format: encodeFormat(format) } : {}) };
+  const isHeeded = effort && reasoning && reasoning.effort !== "none";
+  const config = { ...(isHeeded ? { effort } : {}), ...(format ? { format: encodeFormat(format) } : {}) };
   return Object.keys(config).length > 0 ? config : undefined;
 }
 

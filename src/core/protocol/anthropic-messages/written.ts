@@ -5,7 +5,6 @@
  * are, and each message is encoded by itself: a conversation that grows keeps its beginning.
  */
 import type { InferenceRequest, SystemTurn, Tool, Turn, Written } from "../../inference/request.ts";
-import { withResultsInPlace } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import { compact, type JsonObject } from "../json.ts";
 import type { MessageParam, MessagesRequest, MessagesTool, SystemMessageParam } from "./contract.ts";
@@ -41,7 +40,7 @@ export function writtenConversation({ written, turns, reasoning }: InferenceRequ
   if (!ask.dialect?.wholeMessages || ask.instructionsInside === false) return null;
   if (written?.protocol !== "anthropic-messages" || written.turns !== turns) return null;
   const { system, messages, listed, tools, effort } = written.wire as unknown as Conversation;
-  if (!isInOrder(messages, turns) || !isCallable(messages, listed)) return null;
+  if (!isInOrder(messages) || !isCallable(messages, listed)) return null;
   const ids = wireIds();
   const sent = messages.flatMap((message) =>
     message.role === "system"
@@ -59,11 +58,21 @@ export function writtenConversation({ written, turns, reasoning }: InferenceRequ
   };
 }
 
-/** Whether nothing stands between calls and their results, and no message of the model follows another. */
-function isInOrder(messages: MessageParam[], turns: readonly Turn[]): boolean {
-  const ordered = withResultsInPlace(turns);
-  const isSplit = messages.some(({ role }, at) => role === "assistant" && messages[at + 1]?.role === "assistant");
-  return !isSplit && turns.every((turn, at) => turn === ordered[at]);
+/** Whether results come directly after their calls, and no message of the model follows another. */
+function isInOrder(messages: readonly MessageParam[]): boolean {
+  return messages.every((message, at) => {
+    const before = messages[at - 1];
+    if (message.role === "assistant") return before?.role !== "assistant";
+    return !hasBlock(message, isResult) || before?.role === "assistant" || !hasBlock(before, (one) => !isResult(one));
+  });
+}
+
+const isResult = ({ type }: { type: string }) => type === "tool_result";
+
+/** Whether a message has such a block; a text counts as a block. */
+function hasBlock(message: MessageParam | undefined, isSuch: (block: { type: string }) => boolean): boolean {
+  const { content } = message ?? {};
+  return Array.isArray(content) ? content.some(isSuch) : isSuch({ type: "text" });
 }
 
 /** Whether all changes of the tools are of tools that the model gets. */
@@ -94,7 +103,7 @@ function systemMessage({ content, clear_at, output_config }: SystemMessageParam,
   const effort = reasons ? output_config?.effort : undefined;
   if (blocks.length === 0 && !effort) return [];
   const config = effort ? { output_config: { effort } } : {};
-  return [{ role: "system", ...(blocks.length > 0 && { content: blocks }), ...compact({ clear_at }), ...config }];
+  return [{ role: "system", content: blocks, ...compact({ clear_at }), ...config }];
 }
 
 type Change = ReturnType<typeof changesIn>[number]["block"];

@@ -56,7 +56,7 @@ describe("a conversation of Claude Code, at an engine that has all of Messages,"
           { type: "tool_addition", tool: { type: "tool_definition", definition: tool("Hand") } },
         ],
       },
-      { role: "system", output_config: { effort: "low" } },
+      { role: "system", content: [], output_config: { effort: "low" } },
     ];
     const tools = [tool("WebFetch")];
     const output_config = { effort: "high" };
@@ -217,6 +217,18 @@ describe("what is mended for other engines of Messages is mended for this one:",
     expect(body.tools).toEqual([tool("one")]);
   });
 
+  test("no effort of the whole request is made of one of a message, before the answer and after it", () => {
+    const said = [thinking, { type: "text", text: "How?" }];
+    const messages = [asked, { role: "system", content: [], output_config: { effort: "low" } }];
+    for (const body of [
+      sent({ messages }),
+      sent({ messages: [...messages, says("user", "Go on."), { role: "assistant", content: said }, asked] }),
+    ]) {
+      expect(body.messages.slice(0, 2)).toEqual(messages);
+      expect(body.output_config).toBeUndefined();
+    }
+  });
+
   test("efforts, for a model that does not reason", () => {
     const messages = [asked, { role: "system", output_config: { effort: "low" } }, asked];
     const request = decoded({ messages, output_config: { effort: "high" } });
@@ -251,6 +263,13 @@ describe("the request's turns are what is sent", () => {
       "user",
       "system",
     ]);
+    const waiting = sent({ messages: [asked, called, says("user", "Wait."), result] });
+    expect(JSON.stringify(waiting.messages)).toMatch(/toolu_1.*tool_result.*Wait/);
+    const changed = {
+      role: "system",
+      content: [{ type: "tool_removal", tool: { type: "tool_reference", name: "one" } }],
+    };
+    expect(sent({ messages: [asked, called, changed, result], tools: [tool("one")] }).messages).toHaveLength(3);
     const split = sent({ messages: [asked, called, says("assistant", "Look."), result] });
     expect(split.messages).toHaveLength(3);
   });
