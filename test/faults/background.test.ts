@@ -16,7 +16,7 @@ import { judge } from "./judge.ts";
 import { openWithOutput, type Row, readBook } from "./ledger-book.ts";
 import { active, checkpoint_s, lease_s, made, model, type Node, post, price } from "./rig.ts";
 
-setDefaultTimeout(240_000);
+setDefaultTimeout(600_000);
 
 const count = times(30, 200);
 const chance = chanceOf(seed);
@@ -56,7 +56,7 @@ afterEach(async () => {
 /** Asks for a response, perhaps with an idempotency key. */
 function respond(node: Node, wanted: number, stream: boolean, key: string | null): Promise<Response> {
   const input = `[simulator: tps=100 tokens=${wanted}] ${wanted}`;
-  const body = { model, stream, background: true, max_output_tokens: 5_000, input };
+  const body = { model, stream, background: true, max_output_tokens: 16_000, input };
   return post(node, "/v1/responses", rig.key, body, { headers: key === null ? {} : { "idempotency-key": key } });
 }
 const cancel = (node: Node, { id }: Begun) => post(node, `/v1/responses/${id}/cancel`, rig.key, {});
@@ -132,7 +132,7 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
     Array.from({ length: count }, (_, index) => {
       const node = rig.nodes[index % 3]!;
       // A slow machine takes seconds to begin them all. Those of the dying node are still being written by then.
-      const wanted = (node === dying ? 3_000 : 50) + chance.below(350);
+      const wanted = (node === dying ? 12_000 : 50) + chance.below(350);
       return begin(node, wanted, index % 4 === 0 ? `key ${index}` : null, index % 2 === 1);
     }),
   );
