@@ -70,6 +70,8 @@ export interface RigOptions {
   redisIsCluster?: boolean;
   /** Whether the nodes get no address of a Redis, so that the database keeps everything. */
   isWithoutRedis?: boolean;
+  /** The seconds after which the requests of a silent node are settled; `lease_s` by default. */
+  lease_s?: number;
   /** The timeouts of the model, as sluice.yaml writes them; short ones by default. */
   timeouts?: string;
 }
@@ -169,7 +171,10 @@ export async function withRig<Result>(options: RigOptions, work: (rig: Rig) => P
 /** Timeouts so short that an engine that stalls is given up while its round lasts. */
 const impatient = "{ connect_ms: 1000, first_part_ms: 4000, first_part_spare_ms: 1500, idle_ms: 2500 }";
 
-function configTo(urls: string[], { plan, timeouts = impatient }: Pick<RigOptions, "plan" | "timeouts">): string {
+function configTo(
+  urls: string[],
+  { plan, timeouts = impatient, lease_s: lasts_s = lease_s }: Pick<RigOptions, "plan" | "timeouts" | "lease_s">,
+): string {
   const upstreams = urls.map((url, index) => `  engine-${index}: { url: "${url}" }`);
   const routes = urls.map((_, index) => `{ upstream: engine-${index}, model: m }`).join(", ");
   const ofKind = ([kind, id]: [string, string]) => `
@@ -193,7 +198,7 @@ models:
 plans:
   faults: ${inMoney(plan)}
   kept: {}
-metering: { currency: USD, lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: ${unstreamed_tokens_max} }
+metering: { currency: USD, lease_s: ${lasts_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: ${unstreamed_tokens_max} }
 `;
 }
 
