@@ -62,13 +62,13 @@ export async function takeUp(begins: () => void): Promise<TakenUp> {
     begins();
     return await takenUp(secret);
   } catch (failure) {
-    const isOver = failure instanceof Refusal && [401, 403].includes(failure.status);
-    const kept = isOver ? {} : { secret: keptSecret.get(), organization: keptOrganization.get() };
-    return { ...nobody(failure instanceof Refusal ? failure.message : String(failure)), ...kept };
+    return nobody(wordsOf(failure));
   }
 }
 
 const nobody = (problem: string | null): TakenUp => ({ secret: null, session: null, organization: null, problem });
+
+const wordsOf = (failure: unknown) => (failure instanceof Refusal ? failure.message : String(failure));
 
 async function exchanged(sent: Omit<Sent, "method">, begins: () => void): Promise<TakenUp> {
   begins();
@@ -85,18 +85,25 @@ export interface NewSession {
   session: Session;
 }
 
+/** Takes up the session of a secret. Throws if it has ended; a server that cannot say so now ends no session. */
 async function takenUp(secret: string): Promise<TakenUp> {
-  const within = async (organization: string | null): Promise<TakenUp> => {
-    const answer = await request({ method: "get", path: "/session" }, { secret, organization });
-    return { secret, session: (await answer.json()) as Session, organization, problem: null };
-  };
   const organization = keptOrganization.get();
   try {
-    return await within(organization);
+    return await sessionOf(secret, organization);
+  } catch (failure) {
+    if (failure instanceof Refusal && [401, 403].includes(failure.status)) throw failure;
+    return { secret, session: null, organization, problem: wordsOf(failure) };
+  }
+}
+
+async function sessionOf(secret: string, organization: string | null): Promise<TakenUp> {
+  try {
+    const answer = await request({ method: "get", path: "/session" }, { secret, organization });
+    return { secret, session: (await answer.json()) as Session, organization, problem: null };
   } catch (failure) {
     // The membership in that organization has ended meanwhile.
     if (organization === null || !(failure instanceof Refusal && failure.code === "missing_role")) throw failure;
-    return within(null);
+    return sessionOf(secret, null);
   }
 }
 

@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Money, nanosOf } from "../../../src/core/inference/money.ts";
 import { until } from "../../harness/until.ts";
 import { browserForTests, describeInBrowser } from "./browser-group.ts";
-import type { Tab } from "./chromium.ts";
+import { Tab } from "./chromium.ts";
 import { type ConsoleNode, signInAs, startConsoleNode } from "./node.ts";
 
 setDefaultTimeout(120_000);
@@ -32,6 +32,10 @@ describeInBrowser("the session of a tab", () => {
     const [amount] = (await page.locator(".dial .figure").first().getAttribute("title"))!.split(" ");
     return nanosOf({ amount: amount! });
   };
+
+  const endSession = ({ page }: Tab) =>
+    page.evaluate(`fetch("/session", { method: "DELETE", headers: {
+      "x-sluice-console": sessionStorage.getItem("sluice-console") } })`);
 
   test("acts by the membership that one chooses, and all of the page is of that organization", async () => {
     const tab = await signInAs(await newTab(node.url), node, "lead");
@@ -87,10 +91,50 @@ describeInBrowser("the session of a tab", () => {
     await isThere();
   });
 
+  test("is kept from its first answer on: of a sign-in, and of another tab", async () => {
+    const message = "The database does not answer. Please try again.";
+    const away = ({ page }: Tab) =>
+      page.route(`${node.url}/session`, (route) => route.fulfill({ status: 503, json: { error: { message } } }));
+    const isTakenUp = async ({ page }: Tab) => {
+      await page.getByRole("alert").getByText(message).waitFor();
+      await page.unrouteAll();
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.waitForSelector(".rail");
+    };
+    const tab = await signInAs(await newTab(node.url), node, "lead");
+    await organization(tab).selectOption(node.sluice.organization);
+    await until(() => tab.page.evaluate(`sessionStorage.getItem("sluice-organization") !== null`));
+    const second = await Tab.open(tab.context, node.url);
+    await away(second);
+    await second.page.goto(`${node.url}/teams`);
+    await isTakenUp(second);
+    await second.page.close();
+    await endSession(tab);
+    await tab.page.getByRole("link", { name: "Requests", exact: true }).click();
+    await tab.page.getByRole("alert").waitFor();
+    await away(tab);
+    tab.leaveFor(node.provider);
+    await tab.page.getByRole("link", { name: /^Sign in with / }).click();
+    await isTakenUp(tab);
+    expect(await organization(tab).inputValue()).toBe(node.sluice.organization);
+  });
+
+  test("of before is not taken up in the place of a link that the server cannot exchange now", async () => {
+    const tab = await signInAs(await newTab(node.url), node, "lead");
+    await tab.visit("/requests");
+    const message = "Too many people sign in now.";
+    await tab.page.route(`${node.url}/session/link`, (route) =>
+      route.fulfill({ status: 429, json: { error: { message } } }),
+    );
+    await tab.page.goto(`${node.url}/#link=another`);
+    await tab.page.getByRole("alert").getByText(message).waitFor();
+    expect(await tab.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+    expect(await tab.page.evaluate(`sessionStorage.getItem("sluice-console")`)).toBeNull();
+  });
+
   test("is over where the server says so: the tab keeps no secret", async () => {
     const tab = await signInAs(await newTab(node.url), node, "lead");
-    await tab.page.evaluate(`fetch("/session", { method: "DELETE", headers: {
-      "x-sluice-console": sessionStorage.getItem("sluice-console") } })`);
+    await endSession(tab);
     await tab.page.reload();
     await tab.page.getByRole("alert").waitFor();
     expect(await tab.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
