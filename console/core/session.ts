@@ -82,17 +82,27 @@ export async function signOut(): Promise<void> {
   if (leave) location.assign(leave);
 }
 
+let choice = new AbortController();
+
 /**
  * Switches to the membership in another organization. The page begins anew (frame.tsx), without its filters and its
- * place in a list, which are of the organization before.
+ * place in a list, which are of the organization before. Only the last choice counts: the one before is given up, if
+ * its answer is still on its way.
  */
 export async function changeOrganization(organization: string): Promise<void> {
-  const next = await json<Session>({ method: "get", path: "/session" }, organization);
-  batch(() => {
-    actIn(organization);
-    session.value = next;
-    go(path.value);
-  });
+  choice.abort();
+  choice = new AbortController();
+  const { signal } = choice;
+  try {
+    const next = await json<Session>({ method: "get", path: "/session", signal }, organization);
+    batch(() => {
+      actIn(organization);
+      session.value = next;
+      go(path.value);
+    });
+  } catch (failure) {
+    if (!signal.aborted) throw failure;
+  }
 }
 
 function actIn(organization: string | null): void {

@@ -64,6 +64,32 @@ describeInBrowser("the session of a tab", () => {
     expect(await organization(tab).inputValue()).toBe("marked");
   });
 
+  test("acts by the last of two quick choices, whichever answer comes first", async () => {
+    const tab = await signInAs(await newTab(node.url), node, "lead");
+    await tab.visit("/requests");
+    const slow = node.sluice.organization;
+    const isSlow = (of: { headers(): Record<string, string> }) => of.headers()["x-sluice-organization"] === slow;
+    const { promise: later, resolve: answer } = Promise.withResolvers<void>();
+    await tab.page.route(`${node.url}/session`, async (route) => {
+      if (isSlow(route.request())) await later;
+      await route.continue().catch(() => {});
+    });
+    const over = Promise.race([
+      tab.page.waitForEvent("requestfinished", isSlow),
+      tab.page.waitForEvent("requestfailed", isSlow),
+    ]);
+    await organization(tab).selectOption(slow);
+    const fast = tab.page.waitForResponse(`${node.url}/session`);
+    await organization(tab).selectOption("marked");
+    await (await fast).finished();
+    answer();
+    await over;
+    await tab.settled();
+    expect(await organization(tab).inputValue()).toBe("marked");
+    expect(await tab.page.evaluate(`sessionStorage.getItem("sluice-organization")`)).toBe("marked");
+    expect(await tab.page.getByRole("alert").count()).toBe(0);
+  });
+
   test("is taken up again after the server could not answer, in the same organization", async () => {
     const tab = await signInAs(await newTab(node.url), node, "lead");
     const { organization: slug } = node.sluice;
