@@ -47,7 +47,7 @@ export async function request(
     ...(priority && { priority }),
     ...(body !== undefined && { body: JSON.stringify(body) }),
   }).catch((failure) => {
-    if (signal?.aborted) throw failure;
+    if (signal?.aborted && signal.reason.name !== "TimeoutError") throw failure;
     throw new Refusal("The server does not answer. Is it running?", 0, "unreachable", null);
   });
   if (response.ok) return response;

@@ -62,6 +62,7 @@ function CreateOperator() {
       ]}
       isPrimary
       done="The operator was created."
+      hasSecret
       result={({ token }: { token: string | null }) => <Secret of={token} />}
     />
   );

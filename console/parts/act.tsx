@@ -3,7 +3,7 @@
  * what it ends, and asks for its name. Readers who may not do it get no button.
  */
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "../core/announce.ts";
 import { entryOf, type Given, type Input, perform, repeatKeys, tellChange, type VerbName } from "../core/client.ts";
 import { completed, type Field, inputOf, isComplete, type Values, valuesOf, type WrittenField } from "../core/form.ts";
@@ -12,6 +12,9 @@ import { Failed } from "./asked.tsx";
 import { CommandLine } from "./command-line.tsx";
 import { Dialog } from "./dialog.tsx";
 import { FieldOf } from "./field.tsx";
+
+/** How long a dialog waits for a secret. A request that is sent again after that has the same idempotency key. */
+const held_ms_max = 30_000;
 
 interface Act<Name extends VerbName = VerbName> {
   label: string;
@@ -31,8 +34,10 @@ interface Act<Name extends VerbName = VerbName> {
   done: string;
   /** Called after the change; if the act has a result, once the reader has closed it. */
   onDone?: ((answer: never) => void) | undefined;
-  /** Shows a part of the answer that cannot be read again later: a secret. */
+  /** Shows what the answer says, until the reader closes it. */
   result?: (answer: never) => ComponentChildren;
+  /** Whether the result has a secret, which cannot be read again later. */
+  hasSecret?: boolean;
   isPrimary?: boolean;
 }
 
@@ -51,7 +56,7 @@ export function Act<Name extends VerbName>(act: Act<Name>) {
 }
 
 function ActDialog({ act, close }: { act: Act; close: () => void }) {
-  const { label, verb, given = {}, says, ends, done, onDone, result } = act;
+  const { label, verb, given = {}, says, ends, done, onDone, result, hasSecret = false } = act;
   const fields = completed(act.fields ?? [], entryOf(verb)?.members ?? {});
   const [values, setValues] = useState<Values>(() => valuesOf(fields));
   const [typed, setTyped] = useState("");
@@ -64,8 +69,15 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     return act.sends?.(written) ?? written;
   };
   const input = sent(fields);
-  // A result is shown once, so it needs the dialog while it is on its way.
-  const isHeld = isBusy && result !== undefined;
+  // A secret is shown once, so it needs the dialog while it is on its way.
+  const isHeld = isBusy && hasSecret;
+  const isClosed = useRef(false);
+  useEffect(
+    () => () => {
+      isClosed.current = true;
+    },
+    [],
+  );
   const tell = (answered: unknown) => {
     tellChange(verb);
     onDone?.(answered as never);
@@ -77,12 +89,13 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     setBusy(true);
     setFailure(null);
     try {
-      const answered = await perform(verb, input, { repeatKey: keyOf(input) });
+      const signal = hasSecret ? AbortSignal.timeout(held_ms_max) : undefined;
+      const answered = await perform(verb, input, { repeatKey: keyOf(input), signal });
       announce(done);
-      if (result) setAnswer(answered);
+      if (result && !isClosed.current) setAnswer(answered);
       else {
         tell(answered);
-        close();
+        if (!isClosed.current) close();
       }
     } catch (problem) {
       setFailure(problem as Error);

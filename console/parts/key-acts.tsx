@@ -46,6 +46,7 @@ export function CreateKey({ organization, given = {} }: Created) {
       fields={fields}
       isPrimary
       done="The key was created."
+      hasSecret
       result={({ key }: { key: string | null }) => <Secret of={key} />}
     />
   );
@@ -160,6 +161,7 @@ export function SecretActs({ kind, of: { id, name, secrets }, canRotate = true, 
           ]}
           done={`The ${thing} has a new ${secret}.`}
           onDone={changed}
+          hasSecret
           result={(answer: { key: string | null } | { token: string | null }) => (
             <Secret of={"key" in answer ? answer.key : answer.token} />
           )}

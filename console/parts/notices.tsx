@@ -119,6 +119,7 @@ export function AddDestination({ organization }: OfOrganization) {
         ]}
         isPrimary
         done="The destination was added."
+        hasSecret
         result={Added}
       />
     </span>

@@ -128,6 +128,45 @@ describeInBrowser("acts", () => {
     await tab.page.unrouteAll();
   });
 
+  test("are closed by Escape while no secret is on its way, and what they did is in the list all the same", async () => {
+    await tab.visit("/organizations");
+    const { promise: later, resolve: answer } = Promise.withResolvers<void>();
+    await tab.page.route("**/management/v1/organizations", async (route) => {
+      await later;
+      await route.continue();
+    });
+    await open("Create organization");
+    await dialog().getByLabel("Slug").fill("slow");
+    await submit();
+    await until(() => dialog().locator("button[type=submit]").isDisabled());
+    await tab.page.keyboard.press("Escape");
+    await dialog().waitFor({ state: "detached" });
+    answer();
+    await main().locator("tr", { hasText: "slow" }).waitFor();
+    await tab.page.unrouteAll();
+  });
+
+  test("wait half a minute for a secret, and another try has the same key of repetition", async () => {
+    const own = await signInAs(await newTab(node.url), node, "admin");
+    await own.page.addInitScript(`const seconds = AbortSignal.timeout.bind(AbortSignal);
+      AbortSignal.timeout = (ms) => seconds(ms / 100)`);
+    await own.visit("/keys?organization=marked");
+    const keys: (string | undefined)[] = [];
+    await own.page.route("**/management/v1/keys", (route) => {
+      keys.push(route.request().headers()["idempotency-key"]);
+      if (keys.length > 1) return route.continue();
+    });
+    await own.page.getByRole("button", { name: "Create key" }).click();
+    const form = own.page.locator("dialog");
+    await form.getByLabel("Name").fill("hanging");
+    await form.locator("button[type=submit]").click();
+    await form.getByRole("alert").getByText("The server does not answer.").waitFor();
+    expect(await form.getByRole("button", { name: "Cancel" }).isEnabled()).toBe(true);
+    await form.locator("button[type=submit]").click();
+    await form.getByText("shown this once").waitFor();
+    expect(keys[1]).toBe(keys[0]!);
+  });
+
   test("say whether their command was copied", async () => {
     const own = await signInAs(await newTab(node.url), node, "admin");
     await own.visit("/keys?organization=marked");
