@@ -28,11 +28,12 @@ export function ConnectPage() {
   const known = useModels();
   const offered = own?.models ?? (known.length > 0 ? known.map(({ id }) => id) : null);
   const [typed, setModel] = useState<string | null>(null);
-  const chosen = typed ?? modelNamed(query.value.get("model"), offered);
+  const named = offered && [...offered, ...known.flatMap(({ aliases }) => aliases)];
+  const chosen = typed ?? modelNamed(query.value.get("model"), named);
   const model = chosen ?? offered?.[0] ?? usual;
   // If there is no model to offer, the command picks the server's first model with tools.
   const isOffered = chosen !== null || offered !== null;
-  const context_tokens = known.find((one) => one.id === model)?.context_tokens ?? null;
+  const context_tokens = known.find(({ id, aliases }) => [id, ...aliases].includes(model))?.context_tokens ?? null;
   const id = useId();
   const base = session.value?.base_url ?? location.origin;
   return (
@@ -43,7 +44,7 @@ export function ConnectPage() {
           <label for={id}>Model</label>
           {offered ? (
             <select id={id} value={model} onChange={(event) => setModel(event.currentTarget.value)}>
-              {offered.map((one) => (
+              {[...new Set([...offered, model])].map((one) => (
                 <option key={one}>{one}</option>
               ))}
             </select>

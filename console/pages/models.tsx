@@ -75,9 +75,11 @@ function ModelParts({ of: model }: { of: Model }) {
             <Block text={text} label={`A call with ${name}`} />
           </details>
         ))}
-        <p class="fine">
-          Coding agents and other clients: <a href={`/connect?model=${encodeURIComponent(model.id)}`}>Connect</a>
-        </p>
+        {model.kind === "chat" && (
+          <p class="fine">
+            Coding agents and other clients: <a href={`/connect?model=${encodeURIComponent(model.id)}`}>Connect</a>
+          </p>
+        )}
       </Section>
       <TryModel model={model.id} />
       {may("showConfiguration") && <Engines of={model} />}

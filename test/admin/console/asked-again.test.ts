@@ -117,4 +117,24 @@ describeInBrowser("what is asked again", () => {
       expect(await own.page.locator("main pre", { hasText: "sluice claude --model qwen/qwen3-32b" }).count()).toBe(1);
     }
   });
+
+  test("a model that only other kinds of calls take has no link to Connect, and another name is as good there", async () => {
+    await tab.page.route("**/management/v1/models", async (route) => {
+      const response = await route.fetch();
+      const { data } = (await response.json()) as { data: { id: string; aliases: string[] }[] };
+      const [first] = data;
+      const more = { ...first!, id: "acme/embed", aliases: [], kind: "embedding" };
+      const models = data.map((one) => (one.id === "qwen/qwen3-32b" ? { ...one, aliases: ["acme/coder"] } : one));
+      await route.fulfill({ response, json: { data: [...models, more] } });
+    });
+    const link = () => tab.page.locator("main").getByRole("link", { name: "Connect" });
+    await tab.visit("/models/qwen/qwen3-32b");
+    expect(await link().count()).toBe(1);
+    await tab.visit("/models/acme/embed");
+    expect(await link().count()).toBe(0);
+    await tab.visit("/connect?model=acme/coder");
+    expect(await tab.page.getByLabel("Model", { exact: true }).first().inputValue()).toBe("acme/coder");
+    expect(await tab.page.locator("main pre", { hasText: "sluice claude --model acme/coder" }).count()).toBe(1);
+    await tab.page.unrouteAll();
+  });
 });
