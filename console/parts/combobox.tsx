@@ -26,6 +26,8 @@ interface Props<Of extends Option> {
   input?: Ref<HTMLInputElement>;
 }
 
+const keyCodeOfInputMethod = 229;
+
 export function Combobox<Of extends Option>(props: Props<Of>) {
   const { label, placeholder, text, setText, options, none, choose, submit, onLeave, input } = props;
   const [isOpen, setOpen] = useState(false);
@@ -39,8 +41,9 @@ export function Combobox<Of extends Option>(props: Props<Of>) {
     choose(one);
   };
   const pressed = (event: KeyboardEvent) => {
-    // The keys of an input method are not the list's: Enter confirms a word.
-    if (event.isComposing) return;
+    // The keys of an input method are not the list's: Enter confirms a word. For Safari, the word is over by then, and
+    // only the code says so.
+    if (event.isComposing || event.keyCode === keyCodeOfInputMethod) return;
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
     const step = steps[event.key];
     if (step !== undefined && options.length > 0) {
