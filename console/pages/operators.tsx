@@ -69,11 +69,13 @@ function CreateOperator() {
 }
 
 function Acts({ of: operator }: { of: Operator }) {
-  if (secretState(operator) !== "active") return null;
+  if (operator.revoked_at !== null) return null;
+  // Whether a token has expired is known here by the clock of the reader's machine, so it can be revoked all the same.
   return (
     <SecretActs
       kind="Operator"
       of={operator}
+      canRotate={secretState(operator) === "active"}
       ends={{
         old: "Ends the tokens that a rotation replaced, and the sessions that began with them.",
         all: "Ends the token and the sessions that began with it, within a second on every node.",
