@@ -33,8 +33,8 @@ interface Props {
 export function LimitsOf({ title, of: asked, version, changed, none, isWithoutUse }: Props) {
   const all = () => [asked.reload(), changed?.()];
   useEffect(() => {
-    if (version !== undefined && asked.answer && asked.answer.version !== version) asked.reload();
-  }, [version]);
+    if (version !== undefined && asked.answer && asked.answer.version < version) asked.reload();
+  }, [version, asked.answer?.version]);
   return (
     <Section
       title={title}

@@ -88,6 +88,29 @@ describeInBrowser("acts", () => {
     await act("Resume", {}, all);
   });
 
+  test("leave no limits of an older version, also where those were still on their way", async () => {
+    const named = ["--org", node.sluice.organization, "--name", "swift"];
+    const { id } = await node.sluice.json<{ id: string }>("team", "create", ...named);
+    const { promise: later, resolve: answer } = Promise.withResolvers<void>();
+    await tab.page.route(`**/management/v1/teams/${id}/limits`, async (route) => {
+      const response = await route.fetch();
+      await later;
+      await route.fulfill({ response });
+    });
+    const first = tab.page.waitForRequest(`**/management/v1/teams/${id}/limits`);
+    await tab.page.goto(`${node.url}/teams/${id}`);
+    await first;
+    await open("Rename");
+    await dialog().getByLabel("Name").fill("swifter");
+    await submit();
+    await main().getByRole("heading", { level: 1, name: "swifter" }).waitFor();
+    read.length = 0;
+    answer();
+    await until(() => read.filter((path) => path === `/teams/${id}/limits`).length === 2);
+    await tab.page.unrouteAll();
+    await act("Set limits", limits);
+  });
+
   test("leave a secret in sight until one closes it, whatever the list has by then", async () => {
     await node.sluice.json("key", "create", "--org", "marked", "--name", "expired");
     await tab.visit("/keys?organization=marked&state=active");
