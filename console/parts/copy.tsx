@@ -20,8 +20,8 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
 }
 
 /**
- * Copies a text, and says whether that worked. Browsers offer the clipboard only to pages that came over TLS or from this machine, and may refuse
- * even that.
+ * Copies a text, and says whether that worked. Browsers offer the clipboard only to pages that came over TLS or from
+ * this machine, and may refuse even that.
  */
 async function isCopied(text: string): Promise<boolean> {
   try {
