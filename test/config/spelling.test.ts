@@ -58,27 +58,41 @@ test("names that somebody wrote stand, and the engine is not asked; nor is the s
   }
 });
 
-test("an engine that lists nothing, or other names alone, is asked by public ids, and a notice says what to do", async () => {
-  for (const [names, says] of [
-    [[], "lists no models"],
-    [["a", "b"], "lists several models"],
-  ] as const) {
-    const { sent, configuration } = await spelled([...names]);
-    expect(sent("qwen/qwen3-32b")).toBe("qwen/qwen3-32b");
-    expect(configuration.notices).toEqual([expect.stringContaining(says)]);
-    expect(configuration.notices[0]).toContain("set SLUICE_UPSTREAM_MODEL");
-    expect(configuration.namesFrom).toBeUndefined();
-  }
+test("an engine that lists other names alone is asked by public ids, and a notice says what to do", async () => {
+  const { sent, configuration } = await spelled(["a", "b"]);
+  expect(sent("qwen/qwen3-32b")).toBe("qwen/qwen3-32b");
+  expect(configuration.notices).toEqual([expect.stringContaining("lists several models")]);
+  expect(configuration.notices[0]).toContain("set SLUICE_UPSTREAM_MODEL");
+  expect(configuration.namesFrom).toBeUndefined();
 });
 
-test("an engine that does not run yet, or still loads its model, is asked again, and the notice goes", async () => {
-  const { configuration, sent } = await spelled(null);
-  expect([sent("qwen/qwen3-32b"), configuration.notices.length]).toEqual(["qwen/qwen3-32b", 1]);
-  const loading = async () => new Response("", { status: 503 });
-  expect(await asSpelled(configuration, loading)).toBe(configuration);
-  const ready = await asSpelled(configuration, async () => Response.json({ data: [{ id: "Qwen/Qwen3-32B" }] }));
-  expect([sentFor(ready, "qwen/qwen3-32b"), ready.notices]).toEqual(["Qwen/Qwen3-32B", []]);
-  expect(ready.namesFrom).toBeUndefined();
+const unlisted: [() => Promise<Response>, string][] = [
+  [async () => Promise.reject(new Error("refused")), "start it"],
+  [async () => new Response("", { status: 503 }), "it still loads its model"],
+  [async () => new Response("Bad Gateway", { status: 502 }), "answered 502"],
+  [async () => new Response("", { status: 404 }), "answered 404"],
+  [async () => new Response("", { status: 401 }), "refuses the key (401)"],
+  [async () => Response.json({ data: [] }), "lists no models"],
+];
+
+test.each(unlisted)(
+  "an engine is asked again until it lists a model, and the notice says why: %#",
+  async (fetch, says) => {
+    const waiting = await asSpelled(configured(null, engine), fetch);
+    expect(sentFor(waiting, "qwen/qwen3-32b")).toBe("qwen/qwen3-32b");
+    expect(waiting.notices).toEqual([expect.stringContaining(says)]);
+    expect(waiting.notices[0]).toContain("set SLUICE_UPSTREAM_MODEL");
+    expect(await asSpelled(waiting, fetch)).toBe(waiting);
+    const ready = await asSpelled(waiting, async () => Response.json({ data: [{ id: "Qwen/Qwen3-32B" }] }));
+    expect([sentFor(ready, "qwen/qwen3-32b"), ready.notices]).toEqual(["Qwen/Qwen3-32B", []]);
+    expect(ready.namesFrom).toBeUndefined();
+  },
+);
+
+test("the notice follows the engine: one that starts to load is no longer to be started", async () => {
+  const { configuration } = await spelled(null);
+  const { notices } = await asSpelled(configuration, async () => new Response("", { status: 503 }));
+  expect(notices).toEqual([expect.stringContaining("it still loads its model")]);
 });
 
 test("two nodes that learned the same names have the same hash", async () => {

@@ -12,6 +12,14 @@ export const configuration: Mutant[] = [
     rule: "docs/configuration.md, One engine, no file",
   },
   {
+    name: "an engine behind a proxy that answers 502 is never asked for its names again",
+    file: "src/config/spelling.ts",
+    find: "if (listed.length === 0) {",
+    replace: "if (listed.length === 0 && (reply.status === null || notReady(reply.status) !== null)) {",
+    caughtBy: [`${spelling} > an engine is asked again`],
+    rule: "docs/configuration.md, One engine, no file",
+  },
+  {
     name: "an engine that starts after Sluice is never asked for its names",
     file: "src/node/naming.ts",
     find: "if (configuration.current().namesFrom) await",
