@@ -21,23 +21,39 @@ export function processSignals(now_ms = () => performance.now()): Signals {
   let isHungUp = false;
   let isReloadAsked = false;
   let interrupted_ms = Number.NEGATIVE_INFINITY;
-  return {
-    stopAsked: () =>
-      new Promise((resolve) => {
-        process.once("SIGTERM", resolve);
-        process.on("SIGINT", function interrupted() {
+  let waiting: ((signal: NodeJS.Signals) => void)[] = [];
+  let isListening = false;
+  const tell = (signal: NodeJS.Signals) => {
+    const told = waiting;
+    waiting = [];
+    for (const resolve of told) resolve(signal);
+  };
+  /** Listens for good: without a listener, a signal that belongs to the first one would end the process at once. */
+  const listen = () => {
+    isListening = true;
+    for (const signal of ["SIGTERM", "SIGINT"] as const)
+      process.on(signal, function asked() {
+        if (signal === "SIGINT") {
           if (now_ms() - interrupted_ms < same_ms) return;
           interrupted_ms = now_ms();
-          process.off("SIGINT", interrupted);
-          resolve("SIGINT");
-        });
-        process.on("SIGHUP", () => {
-          if (!hasLostTerminal()) isReloadAsked = true;
-          if (isHungUp || !hasLostTerminal()) return;
-          isHungUp = true;
-          resolve("SIGHUP");
-        });
-      }),
+        }
+        if (waiting.length > 0) return tell(signal);
+        // Nobody waits for a further signal, such as in a start that hangs: it ends the process, as without a listener.
+        process.off(signal, asked);
+        process.kill(process.pid, signal);
+      });
+    process.on("SIGHUP", () => {
+      if (!hasLostTerminal()) isReloadAsked = true;
+      if (isHungUp || !hasLostTerminal()) return;
+      isHungUp = true;
+      tell("SIGHUP");
+    });
+  };
+  return {
+    stopAsked() {
+      if (!isListening) listen();
+      return new Promise((resolve) => void waiting.push(resolve));
+    },
     onReload(reload) {
       process.on("SIGHUP", () => {
         if (!hasLostTerminal()) reload();

@@ -68,6 +68,14 @@ export const configuration: Mutant[] = [
     rule: "docs/operating.md, Starting, stopping, upgrading",
   },
   {
+    name: "npm's signal ends a process that handles the first one, before answers are sent",
+    file: "src/node/signals.ts",
+    find: "        if (waiting.length > 0) return tell(signal);",
+    replace: "        if (signal) process.off(signal, asked);\n        if (waiting.length > 0) return tell(signal);",
+    caughtBy: ["test/node/signals.test.ts > npm's signal"],
+    rule: "docs/operating.md, Starting, stopping, upgrading",
+  },
+  {
     name: "the doctor asks every engine as OpenAI's",
     file: "src/admin/cli/engine-check.ts",
     find: "upstreamCodecs[upstream.protocol]",
