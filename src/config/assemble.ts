@@ -7,7 +7,7 @@ import type { TlsSettings } from "../core/upstream/http1/dial.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
 import { checkedAmount } from "./amount.ts";
 import { checkedKey } from "./api-key.ts";
-import type { Configuration, SmtpSettings } from "./configuration.ts";
+import type { Configuration, NamesFrom, SmtpSettings } from "./configuration.ts";
 import { dialectOf } from "./dialect.ts";
 import type { EnvironmentSettings } from "./environment.ts";
 import { identityOf } from "./identity.ts";
@@ -111,7 +111,7 @@ function servedByEnvironment(
   return {
     models: models.map(({ model, routed }) => ({ ...model, routes: [soleRoute(engine, name ?? routed)] })),
     upstreams: [engine],
-    ...compact({ namesFrom: entries || name !== null ? undefined : engine }),
+    ...compact({ namesFrom: entries || name !== null ? undefined : unasked([engine]) }),
   };
 }
 
@@ -135,8 +135,10 @@ function servedByFile(named: Replicas[], entries: ModelEntry[] | undefined, simu
     : defaultModels().map((model) => ({ ...model, routes: engines.map((engine) => soleRoute(engine, model.id)) }));
   const needed = models.some((model) => model.routes.some((route) => route.upstream === simulator));
   const upstreams = needed ? [...named.flat(), simulator] : named.flat();
-  return { models, upstreams, ...compact({ namesFrom: entries ? undefined : named[0]?.[0] }) };
+  return { models, upstreams, ...compact({ namesFrom: entries || !named[0] ? undefined : unasked(named[0]) }) };
 }
+
+const unasked = (engines: Replicas): NamesFrom => ({ engines, listed: [], isAwaited: true });
 
 function soleRoute(upstream: Upstream, model: string): Route {
   return { upstream, model, priority: 0, weight: 1 };

@@ -18,8 +18,8 @@ export interface Configuration extends Omit<Sections, "server" | "identity" | "s
   shares: ReadonlyMap<string, Share>;
   /** All engines in force, also those in the file to which no model is routed yet. */
   upstreams: Upstream[];
-  /** The engine that serves the default catalog, and whose names for its models nobody wrote. Absent: there is none. */
-  namesFrom?: Upstream;
+  /** Absent: somebody wrote the engines' names for the models, or there is no engine. */
+  namesFrom?: NamesFrom;
   /** The issuers and rules; null if nobody can sign in through an issuer. */
   identity: Identity | null;
   smtp: SmtpSettings | null;
@@ -29,6 +29,15 @@ export interface Configuration extends Omit<Sections, "server" | "identity" | "s
   hasFile: boolean;
   /** Hints for the operator, one sentence each. They are logged at start and at reload. */
   notices: string[];
+}
+
+/** The engines that serve the default catalog, and whose names for its models nobody wrote. */
+export interface NamesFrom {
+  engines: readonly Upstream[];
+  /** The names that the engines listed last. Empty: they have listed none yet. */
+  listed: readonly string[];
+  /** Whether the engines are to be asked again, because none of them lists models now. */
+  isAwaited: boolean;
 }
 
 /** The server of mail, with the authorities in PEM that are trusted for it; null: the system's. */

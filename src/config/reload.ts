@@ -35,7 +35,7 @@ export type Agree = (problems: readonly string[]) => Promise<readonly string[]>;
 interface ReloadSources {
   load(): Configuration | ConfigurationError;
   /** Prepares what a new configuration needs before it comes into force, such as the simulator. May throw. */
-  prepare?(next: Configuration): Promise<Configuration>;
+  prepare?(next: Configuration, before: Configuration): Promise<Configuration>;
 }
 
 const atStart = (Object.keys(sections) as (keyof typeof sections)[]).filter(
@@ -87,7 +87,7 @@ export function reloadable(first: Configuration, { load, prepare }: ReloadSource
     const problems = await agree("problems" in found ? found.problems : []);
     if ("problems" in found || problems.length > 0) return { ok: false, problems };
     try {
-      current = startingFrom(first, prepare ? await prepare(found.next) : found.next);
+      current = startingFrom(first, prepare ? await prepare(found.next, current) : found.next);
       hash = configurationHash(current);
       return { ok: true, configuration: current };
     } catch (cause) {

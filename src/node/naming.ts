@@ -8,16 +8,16 @@ import { type Repeating, repeating } from "../core/time/clock.ts";
 
 const again_ms = 2_000;
 
-/** The configuration with the engine's names, as far as it says them now. */
-export async function named(configuration: Configuration): Promise<Configuration> {
+/** The configuration with the engine's names, as far as it says them now, or said them for the configuration `before`. */
+export async function named(configuration: Configuration, before = configuration): Promise<Configuration> {
   // Loaded when needed: most services have a catalog of their own.
-  return (await import("../config/spelling.ts")).asSpelled(configuration, fetch);
+  return (await import("../config/spelling.ts")).asSpelled(configuration, fetch, before);
 }
 
 /** Puts the names into force once the engine says them. A reload may bring another engine, so it goes on. */
 export function namedLater(configuration: Reloadable): Repeating {
   const work = async () => {
-    if (configuration.current().namesFrom) await configuration.improve(named);
+    if (configuration.current().namesFrom?.isAwaited) await configuration.improve((current) => named(current));
   };
   return repeating(work, { every: again_ms });
 }

@@ -286,8 +286,8 @@ function waitOf({ storage, server }: Configuration, member: Member | null, asked
 async function configurationInForce(environment: NodeJS.ProcessEnv, read: Configuration, readFile: ReadFile) {
   const { load } = await loader(environment, readFile);
   let simulator: Simulator | null = null;
-  const prepare = async (configuration: Configuration): Promise<Configuration> => {
-    if (configuration.namesFrom) return named(configuration);
+  const prepare = async (configuration: Configuration, before?: Configuration): Promise<Configuration> => {
+    if (configuration.namesFrom) return named(configuration, before);
     if (!needsSimulator(configuration)) return configuration;
     simulator ??= await (await import("../features/simulator/server.ts")).startSimulator();
     return withSimulatorAt(configuration, simulator.url);

@@ -275,7 +275,8 @@ describe("a reload", () => {
     let fails = true;
     const configuration = reloadable(first, {
       load: () => load(null),
-      prepare: async (next) => {
+      prepare: async (next, before) => {
+        expect(before).toBe(first);
         if (fails) throw new Error("the simulator cannot listen");
         return withSimulatorAt(next, "http://127.0.0.1:1/v1");
       },

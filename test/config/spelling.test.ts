@@ -63,7 +63,7 @@ test("an engine that lists other names alone is asked by public ids, and a notic
   expect(sent("qwen/qwen3-32b")).toBe("qwen/qwen3-32b");
   expect(configuration.notices).toEqual([expect.stringContaining("lists several models")]);
   expect(configuration.notices[0]).toContain("set SLUICE_UPSTREAM_MODEL");
-  expect(configuration.namesFrom).toBeUndefined();
+  expect(configuration.namesFrom?.isAwaited).toBe(false);
 });
 
 const unlisted: [() => Promise<Response>, string][] = [
@@ -85,7 +85,7 @@ test.each(unlisted)(
     expect(await asSpelled(waiting, fetch)).toBe(waiting);
     const ready = await asSpelled(waiting, async () => Response.json({ data: [{ id: "Qwen/Qwen3-32B" }] }));
     expect([sentFor(ready, "qwen/qwen3-32b"), ready.notices]).toEqual(["Qwen/Qwen3-32B", []]);
-    expect(ready.namesFrom).toBeUndefined();
+    expect(ready.namesFrom?.isAwaited).toBe(false);
   },
 );
 
@@ -93,6 +93,32 @@ test("the notice follows the engine: one that starts to load is no longer to be 
   const { configuration } = await spelled(null);
   const { notices } = await asSpelled(configuration, async () => new Response("", { status: 503 }));
   expect(notices).toEqual([expect.stringContaining("it still loads its model")]);
+});
+
+const away = async () => Promise.reject(new Error("refused"));
+const lists = (id: string) => async () => Response.json({ data: [{ id }] });
+
+test("of replicas all are asked, so that one that is away does not keep the names of the others", async () => {
+  const text = one.replace("api_key", 'replicas: ["http://127.0.0.1:9001/v1"], api_key');
+  const { catalog, namesFrom } = await asSpelled(configured(text, {}), async (url) =>
+    url.includes(":9001/") ? lists("Qwen/Qwen3-32B")() : away(),
+  );
+  expect(catalog.models.get("qwen/qwen3-32b")!.routes.map(({ model }) => model)).toEqual(
+    Array(2).fill("Qwen/Qwen3-32B"),
+  );
+  expect(namesFrom?.isAwaited).toBe(false);
+});
+
+test("a reload while the engine is away keeps its names, and it is asked again; another engine has its own", async () => {
+  const { configuration } = await spelled(["Qwen/Qwen3-32B"]);
+  const next = await asSpelled(configured(null, engine), away, configuration);
+  expect([sentFor(next, "qwen/qwen3-32b"), next.namesFrom?.isAwaited]).toEqual(["Qwen/Qwen3-32B", true]);
+  expect(next.notices).toHaveLength(1);
+  expect(configurationHash(next)).toBe(configurationHash(configuration));
+  const later = await asSpelled(next, lists("Qwen/Other"));
+  expect([sentFor(later, "qwen/qwen3-32b"), later.notices]).toEqual(["Qwen/Other", []]);
+  const elsewhere = configured(null, { ...engine, SLUICE_UPSTREAM_URL: "http://127.0.0.1:8001" });
+  expect(sentFor(await asSpelled(elsewhere, away, configuration), "qwen/qwen3-32b")).toBe("qwen/qwen3-32b");
 });
 
 test("two nodes that learned the same names have the same hash", async () => {
