@@ -4,6 +4,7 @@
  */
 import type { Configuration } from "../config/configuration.ts";
 import type { Reloadable } from "../config/reload.ts";
+import type { Log } from "../core/http/log.ts";
 import { type Repeating, repeating } from "../core/time/clock.ts";
 
 const again_ms = 2_000;
@@ -14,10 +15,20 @@ export async function named(configuration: Configuration, before = configuration
   return (await import("../config/spelling.ts")).asSpelled(configuration, fetch, before);
 }
 
-/** Puts the names into force once the engine says them. A reload may bring another engine, so it goes on. */
-export function namedLater(configuration: Reloadable): Repeating {
+/**
+ * Puts the names into force once the engine says them, and logs that, or each new notice once. A reload may bring another
+ * engine, so it goes on.
+ */
+export function namedLater(configuration: Reloadable, log: Log): Repeating {
+  const said = new Set(configuration.current().notices);
   const work = async () => {
-    if (configuration.current().namesFrom?.isAwaited) await configuration.improve((current) => named(current));
+    const { namesFrom } = configuration.current();
+    if (!namesFrom?.isAwaited) return;
+    await configuration.improve((current) => named(current));
+    const { notices, namesFrom: next } = configuration.current();
+    for (const notice of notices.filter((one) => !said.has(one))) log.event("warn", "notice", { notice });
+    for (const notice of notices) said.add(notice);
+    if (next?.isAwaited === false) log.event("info", "engine_names", { hash: configuration.hash() });
   };
   return repeating(work, { every: again_ms });
 }

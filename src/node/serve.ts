@@ -7,6 +7,7 @@ import { hasOrganizations, planUse } from "../stores/postgres/plan-use.ts";
 import type { Foundation, Serving } from "./foundation.ts";
 import { type Listeners, listeners } from "./listeners.ts";
 import { settingsOf } from "./membership.ts";
+import { namedLater } from "./naming.ts";
 import { type Node, startNode } from "./node.ts";
 import { logOf } from "./node-log.ts";
 import { reload, reportAtStart } from "./reloading.ts";
@@ -23,6 +24,8 @@ export async function serve(serving: Serving): Promise<number> {
   {
     await using ending = new AsyncDisposableStack();
     ending.defer(() => database.close());
+    const naming = namedLater(configuration, log);
+    ending.defer(() => void naming.stop());
     const node = ending.use(await startNode(foundation));
     await served(foundation, node, ending);
   }

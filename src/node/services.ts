@@ -26,7 +26,7 @@ import type { Database } from "../stores/postgres/database.ts";
 import type { DatabaseThread } from "../stores/postgres/embedded-thread.ts";
 import { builtVersion, isCompiled } from "./build.ts";
 import type { Early } from "./early.ts";
-import { named, namedLater } from "./naming.ts";
+import { named } from "./naming.ts";
 import { opened } from "./opening.ts";
 import { processSignals, type Signals } from "./signals.ts";
 import { isContainer } from "./welcome.ts";
@@ -294,11 +294,9 @@ async function configurationInForce(environment: NodeJS.ProcessEnv, read: Config
   };
   const first = await prepare(read);
   const configuration: Reloadable = reloadable(first, { load, prepare });
-  const naming = namedLater(configuration);
   return {
     configuration,
     stop: async () => {
-      void naming.stop();
       await simulator?.stop();
     },
   };

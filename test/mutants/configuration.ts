@@ -38,10 +38,18 @@ export const configuration: Mutant[] = [
   {
     name: "an engine that starts after Sluice is never asked for its names",
     file: "src/node/naming.ts",
-    find: "if (configuration.current().namesFrom?.isAwaited) await",
-    replace: "if (!configuration.current().namesFrom?.isAwaited) await",
+    find: "if (!namesFrom?.isAwaited) return",
+    replace: "if (namesFrom) return",
     caughtBy: ["test/node/naming.test.ts"],
     rule: "docs/configuration.md, One engine, no file",
+  },
+  {
+    name: "the log does not say when an engine's names come into force",
+    file: "src/node/naming.ts",
+    find: "if (next?.isAwaited === false) log",
+    replace: "if (next?.isAwaited === null) log",
+    caughtBy: ["test/node/naming.test.ts > the log says it"],
+    rule: "docs/operating.md, Logs",
   },
   {
     name: "the console takes the port of an engine that does not run yet",

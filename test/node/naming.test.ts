@@ -1,5 +1,9 @@
 /** An engine that starts after Sluice is asked for its names once it runs. */
 import { expect, test } from "bun:test";
+import { reloadable } from "../../src/config/reload.ts";
+import type { Log } from "../../src/core/http/log.ts";
+import { namedLater } from "../../src/node/naming.ts";
+import { configured } from "../config/reading.ts";
 import { freePort } from "../harness/daemon.ts";
 import { startSimulator } from "../harness/simulator.ts";
 import { startSluice } from "../harness/sluice.ts";
@@ -17,7 +21,24 @@ test("requests are answered without a restart, although the engine compares name
   expect(await ask()).toBe(503);
   const engine = strictEngine(simulator.url, port);
   await until(async () => (await ask()) === 200, 20_000, "an answer");
+  await until(() => sluice.stderr().includes('"engine_names"'), 10_000, "the names in the log");
   expect(await sluice.stop()).toBe(0);
   await engine.server.stop(true);
   await simulator.stop();
+}, 60_000);
+
+test("the log says it if an engine that starts later has other names", async () => {
+  const fetch = () => Response.json({ data: [{ id: "a" }, { id: "b" }] });
+  const engine = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
+  const first = configured(null, { SLUICE_UPSTREAM_URL: `http://127.0.0.1:${engine.port}` });
+  const events: unknown[] = [];
+  const log = { event: (...event: unknown[]) => void events.push(event) } as unknown as Log;
+  const naming = namedLater(reloadable(first, { load: () => first }), log);
+  await until(() => events.length === 2, 20_000, "two events");
+  expect(events).toEqual([
+    ["warn", "notice", { notice: expect.stringContaining("lists several models") }],
+    ["info", "engine_names", { hash: expect.any(String) }],
+  ]);
+  await naming.stop();
+  await engine.stop(true);
 }, 60_000);
