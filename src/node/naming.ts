@@ -8,6 +8,8 @@ import type { Log } from "../core/http/log.ts";
 import { type Repeating, repeating } from "../core/time/clock.ts";
 
 const again_ms = 2_000;
+/** The most turns of `again_ms` from one question to the next, which come after ever more turns. */
+const turns_max = 5;
 
 /** The configuration with the engine's names, as far as it says them now, or said them for the configuration `before`. */
 export async function named(configuration: Configuration, before = configuration): Promise<Configuration> {
@@ -21,9 +23,13 @@ export async function named(configuration: Configuration, before = configuration
  */
 export function namedLater(configuration: Reloadable, log: Log): Repeating {
   const said = new Set(configuration.current().notices);
+  let turns = 1;
+  let left = 0;
   const work = async () => {
     const { namesFrom } = configuration.current();
-    if (!namesFrom?.isAwaited) return;
+    if (!namesFrom?.isAwaited || left-- > 0) return;
+    turns = Math.min(turns + 1, turns_max);
+    left = turns - 1;
     await configuration.improve((current) => named(current));
     const { notices, namesFrom: next } = configuration.current();
     for (const notice of notices.filter((one) => !said.has(one))) log.event("warn", "notice", { notice });

@@ -38,7 +38,7 @@ export const configuration: Mutant[] = [
   {
     name: "an engine that starts after Sluice is never asked for its names",
     file: "src/node/naming.ts",
-    find: "if (!namesFrom?.isAwaited) return",
+    find: "if (!namesFrom?.isAwaited || left-- > 0) return",
     replace: "if (namesFrom) return",
     caughtBy: ["test/node/naming.test.ts"],
     rule: "docs/configuration.md, One engine, no file",
