@@ -12,7 +12,7 @@ import { MessagesNeeds, textParts } from "./decode-blocks.ts";
 import { decodeMessages } from "./decode-messages.ts";
 import { encodeTool } from "./encode-tool.ts";
 import { encodeTurns, textBlocks, wireIds } from "./encode-turns.ts";
-import { changesIn } from "./tool-changes.ts";
+import { changesIn, definedBy } from "./tool-changes.ts";
 import { callableTools, decodeTool, mayBeDeferred } from "./tools.ts";
 
 /** The fields of `Written.wire`. */
@@ -79,9 +79,8 @@ function hasBlock(message: MessageParam | undefined, isSuch: (block: { type: str
 function isCallable(messages: MessageParam[], listed: readonly MessagesTool[]): boolean {
   const changes = changesIn({ messages });
   if (changes.length === 0) return true;
-  const defined = changes.flatMap(({ block: { tool } }) => (tool.type === "tool_definition" ? [tool.definition] : []));
-  const all = [...listed, ...defined];
-  const names = new Set(callableTools(all).map(({ name }) => name));
+  const defined = definedBy(changes).map(({ tool }) => tool);
+  const names = new Set(callableTools([...listed, ...defined]).map(({ name }) => name));
   return changes.every(({ block: { tool } }) =>
     names.has(tool.type === "tool_definition" ? (tool.definition.name ?? "") : tool.name),
   );
@@ -95,10 +94,9 @@ function turnsOf(message: MessageParam): Turn[] {
 
 /** A system message with its changes of the tools; none if nothing is left of it. */
 function systemMessage({ content, clear_at, output_config }: SystemMessageParam, reasons: boolean): JsonObject[] {
-  const blocks = (Array.isArray(content) ? content : textBlocks(textParts(content ?? ""))).flatMap((block) =>
-    block.type === "text"
-      ? textBlocks(textParts([block as { type: "text"; text: string }]))
-      : [changeBlock(block as Change)],
+  const written = Array.isArray(content) ? content : [{ type: "text" as const, text: content ?? "" }];
+  const blocks = written.flatMap((block) =>
+    block.type === "text" ? textBlocks(textParts([block])) : [changeBlock(block)],
   );
   const effort = reasons ? output_config?.effort : undefined;
   if (blocks.length === 0 && !effort) return [];
