@@ -4,6 +4,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { keepUpPartitions, oldRows, settings, youngRows } from "../../../src/stores/postgres/partitions.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { until } from "../../harness/until.ts";
 import { databaseForTests, setClock } from "./databases.ts";
 
 setDefaultTimeout(120_000);
@@ -73,8 +74,12 @@ describe.each(databaseKinds(import.meta.path))("on %s", (kind) => {
         return pagesOf(tx, text);
       });
     expect(await longAgo()).toBeGreaterThan(10);
-    expect(await keepUpPartitions(db)).toEqual({ monthsAhead: 6, putOff: [] });
-    expect(await longAgo()).toBeLessThan(6);
+    // Another database's transaction that began before the deletion keeps the rows in the summaries for as long as it runs.
+    const narrowed = async () => {
+      expect(await keepUpPartitions(db)).toEqual({ monthsAhead: 6, putOff: [] });
+      return (await longAgo()) < 6;
+    };
+    await until(narrowed, 60_000, "the index to forget the deleted rows");
     await setClock(db, null);
   });
 });
