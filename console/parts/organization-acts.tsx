@@ -246,7 +246,7 @@ export function AdjustAct({ of: { slug, status }, changed }: Of) {
         },
         { name: "reason", hint: "For the audit log" },
       ]}
-      says="A correction of the month or of extra usage is part of reports and their costs. One of the 5-hour session or the week changes only what its limit leaves. It adds to those before: if an answer is lost, look at the usage before you send it again."
+      says="A correction of the month or of extra usage is part of reports and their costs. One of the 5-hour session or the week changes only what its limit leaves. It adds to those before."
       done="The usage was corrected."
       onDone={changed}
     />

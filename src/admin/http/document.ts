@@ -74,7 +74,7 @@ const introduction = [
   "Administers a Sluice service, like the commands of the same names. It is served on the operator's port only.",
   "**Authentication.** Send `Authorization: Bearer <token>` with an operator token (`slo_…`). `sluice operator create` on the node makes the first one. An `admin` may do everything, a `viewer` may read everything except operators, and an `organization-admin` reads and manages one organization and sees no other. API keys don't work here, and operator tokens don't work on the API.",
   "**Lists** come in pages, in a stable order: send `next_cursor` as `cursor` until it is null.",
-  "**Repeats.** A creation takes an `idempotency-key`: the same request with the same key, within 7 days, returns what was created the first time, without its secret. Changes set values, so they can be repeated, and revocations too. Only rotations and adjustments of usage take effect each time.",
+  "**Repeats.** A creation takes an `idempotency-key`: the same request with the same key, within 7 days, returns what was created the first time, without its secret. Changes set values, so they can be repeated, and revocations too. Only rotations take effect each time.",
   "**Concurrent changes.** An object with a `version` also sends it as `etag`. A change with `if-match` is refused with 412 if the object has another version by now; the error's `current` is what would have been overwritten.",
   "**Errors** have five keys, always present: `code` is for programs, `message` for people. Fields and parameters that do not exist are refused.",
 ].join("\n\n");

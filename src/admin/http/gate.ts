@@ -267,7 +267,7 @@ interface Read {
 }
 
 function readerOf(verb: Verb) {
-  const { path, id, secondId } = verb;
+  const { path, id, secondId, kind, summary } = verb;
   const places = placesOf(verb);
   const guardHeaders = guard(places.headers);
   const guardQuery = guard(places.query);
@@ -277,6 +277,11 @@ function readerOf(verb: Verb) {
     const { request } = call;
     const query = queryOf(request);
     checkNames(query, queryNames);
+    // A condition that is not checked must not look as if it held.
+    if (kind !== "change" && kind !== "reading" && request.headers.has("if-match"))
+      throw new Fault("invalid_value", `'${summary}' compares no version. Leave out 'if-match'.`, {
+        param: "if-match",
+      });
     const headers = guardHeaders((name) => request.headers.get(name)) as Record<string, string | undefined>;
     const { format = "json", ...parameters } = guardQuery((name) => query.get(name)?.trim() ?? null) as Record<
       string,

@@ -35,7 +35,7 @@ const fields = {
   ...organizationFields,
   extra_usage: Type.Object({
     enabled: Type.Boolean(),
-    cap: Type.Union([Money, Type.Null()], { description: "The most in a billing month." }),
+    cap: Type.Union([Money, Type.Null()], { description: "The most in a billing month. Null: it is off." }),
   }),
 };
 export const Organization = Type.Object(fields, { $id: "Organization" });
@@ -65,7 +65,8 @@ export function organizationShown(
   { extraUsage: { enabled, capNanos }, ...organization }: StoredOrganization,
   currency: Currency,
 ): Organization {
-  const cap = capNanos === null ? null : moneyOf(capNanos, currency);
+  // The store keeps the cap of usage that was turned off, which bounds the requests that still run.
+  const cap = enabled && capNanos !== null ? moneyOf(capNanos, currency) : null;
   return { ...organization, extraUsage: { enabled, cap } };
 }
 

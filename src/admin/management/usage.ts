@@ -6,9 +6,11 @@ import { idOf } from "../../core/store/ids.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
 import { noLimits } from "../../core/store/plan.ts";
 import type { LedgerDifference } from "../../features/upkeep/store/books.ts";
+import type { UsageEntry } from "../store/administration.ts";
 import type { Sealed } from "../store/ledger.ts";
 import { id, instant } from "../store/shapes.ts";
 import { flag, required, tablePiece } from "./command.ts";
+import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { dollars, nanosGiven, signedMoney } from "./money.ts";
 import { organizationFlag } from "./organizations.ts";
@@ -55,6 +57,21 @@ const UsageAdjustment = Type.Object(
   },
   { $id: "UsageAdjustment" },
 );
+
+/** The entries of an adjustment that was made before, of these ids, from the audit log. */
+function entriesBefore(
+  { listAudit }: Pick<ManagementContext["administration"], "listAudit">,
+  ids: readonly string[],
+  kinds: readonly UsageEntry["kind"][],
+): Promise<UsageEntry[]> {
+  return Promise.all(
+    kinds.map(async (kind, index) => {
+      const entryId = ids[index]!;
+      const [entry] = await listAudit({ subject: entryId, action: "usage.adjust", limit: 1 });
+      return { entryId, kind, added: entry ? Number(nanosOf({ amount: String(entry.details.added) })) : null };
+    }),
+  );
+}
 
 const nothing: Sealed = { windows: 0, records: 0, days: 0, dayRecords: 0 };
 
@@ -118,10 +135,10 @@ export const usageVerbs = [
     name: "adjustUsage",
     route: "POST /organizations/{organization}/usage/adjustments",
     summary: "Add an amount to the current usage, or subtract it",
-    description: "Each call adds once more.",
+    description: "Each call adds once more, unless it has the `idempotency-key` of one before.",
     roles: admins,
-    kind: "act",
-    faults: ["resource_not_found", "wrong_state"],
+    kind: "creation",
+    faults: ["resource_not_found", "wrong_state", "idempotency_key_reused"],
     takes: Type.Object({
       ...oneOrganization,
       window: oneOf(["session", "week", "month", "extra", "all"], { description: "`all`: session, week and month." }),
@@ -167,20 +184,24 @@ Examples:
   $ sluice usage adjust acme --window all --amount -0.25 --reason "outage of 3 May"
   $ sluice usage adjust acme --window month --amount 1 --reason "offline batch"`,
     },
-    async act(context, { organization: given, window, amount, reason }) {
-      const { administration, actor, newUuid, organizationOf } = context;
+    async act(context, input) {
+      const { organization: given, window, amount, reason } = input;
+      const { administration, actor, newUuid, organizationOf, repeatOf } = context;
       const { id, slug } = await organizationOf(given);
       const currency = await context.currency();
       const nanos = nanosGiven(amount, currency, "amount");
       if (nanos === 0) fail("'amount' must be other than 0.");
       const kinds = window === "all" ? windowKinds : ([window] as const);
-      const entries = await administration.adjustUsage({
+      const made = await administration.adjustUsage({
         organizationId: id,
         entries: kinds.map((kind) => ({ entryId: idOf(newUuid(), "req_"), kind })),
         nanos,
         reason,
         actor,
+        repeat: repeatOf("adjustUsage", input),
       });
+      if (made === "reused") return reusedKey();
+      const entries = "repeated" in made ? await entriesBefore(administration, made.repeated.split(" "), kinds) : made;
       if (entries.every(({ added }) => added === null)) {
         fail(
           `No session of ${slug} is open, so there is nothing to adjust. The next session starts at 0.`,

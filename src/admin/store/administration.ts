@@ -114,14 +114,18 @@ export interface Administration extends TeamAdministration, LimitAdministration,
     actor: Actor,
     version?: number | null,
   ): Promise<Changed>;
-  /** Writes compensating entries in the ledger, all or none. Returns for each what was added. */
+  /**
+   * Writes compensating entries in the ledger, all or none. Returns for each what was added; for a repeat, the ids of
+   * the entries that were written the first time, separated by spaces.
+   */
   adjustUsage(input: {
     organizationId: string;
     entries: readonly { entryId: string; kind: WindowKind | "extra" }[];
     nanos: number;
     reason: string;
     actor: Actor;
-  }): Promise<UsageEntry[]>;
+    repeat?: Repeat | undefined;
+  }): Promise<UsageEntry[] | Repeated>;
 
   createKey(
     input: Pick<StoredKey, "id" | "organizationId" | "name" | "scopes" | "models" | "expiresAt" | "owner"> &

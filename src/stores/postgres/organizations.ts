@@ -197,13 +197,16 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
         return { action: "organization.extra_usage", details };
       }),
 
-    adjustUsage: ({ organizationId, entries, nanos, reason, actor }) =>
+    adjustUsage: ({ organizationId, entries, nanos, reason, actor, repeat }) =>
       transact(db, async (tx) => {
         const owner = bare(organizationId, "org_");
+        const before = await repeated(tx, repeat, actor, entries.map(({ entryId }) => entryId).join(" "));
+        if (before) return before;
         const done = [];
         for (const { entryId, kind } of entries) {
           done.push({ entryId, kind, added: await adjust(tx, entryId, organizationId, kind, nanos) });
         }
+        if (done.every(({ added }) => added === null)) await unrepeated(tx, repeat, actor);
         for (const { entryId, kind, added } of done) {
           if (added === null) continue;
           const details = { window: kind, amount: amountWritten(nanos), added: amountWritten(added), reason };

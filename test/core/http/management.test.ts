@@ -402,6 +402,45 @@ describe("an operator's token", () => {
   });
 });
 
+describe("a correction of usage", () => {
+  const month = async () => {
+    const { month } = await port.manage.readUsage({ organization: "corrected" });
+    return [month.used.amount, month.held.amount];
+  };
+  const send = (body: object, key: string) =>
+    port.post("/organizations/corrected/usage/adjustments", body, { headers: { "idempotency-key": key } });
+
+  test("counts once for each idempotency key, and a repeat gets the answer of the first", async () => {
+    await port.manage.createOrganization({ slug: "corrected" });
+    const body = { window: "all", amount: "0.25", reason: "batch" };
+    const [first, ...repeats] = await Promise.all(Array.from({ length: 4 }, () => send(body, "one")));
+    expect([first!.status, (first!.body.entries as { window: string }[]).map(({ window }) => window)]).toEqual([
+      200,
+      ["session", "week", "month"],
+    ]);
+    for (const { status, body } of repeats) expect([status, body]).toEqual([200, first!.body]);
+    expect(await month()).toEqual(["0.250000000", "0.000000000"]);
+    expect((await send({ ...body, amount: "-0.5" }, "one")).code).toBe("idempotency_key_reused");
+    const back = await send({ ...body, amount: "-0.5" }, "two");
+    expect(await send({ ...body, amount: "-0.5" }, "two")).toMatchObject({ status: 200, body: back.body });
+    expect(await month()).toEqual(["0.000000000", "0.000000000"]);
+  });
+
+  test("that was refused may be sent again with its key", async () => {
+    await port.manage.createOrganization({ slug: "unopened" });
+    const sent = () =>
+      port.post("/organizations/unopened/usage/adjustments", session, { headers: { "idempotency-key": "three" } });
+    const session = { window: "session", amount: "1", reason: "batch" };
+    for (let turn = 0; turn < 2; turn++) expect((await sent()).code).toBe("wrong_state");
+  });
+});
+
+test("extra usage that is off has no cap", async () => {
+  const put = (cap: string | null) => port.ask("/organizations/globex/extra-usage", { method: "PUT", body: { cap } });
+  expect((await put("5")).body.extra_usage).toEqual({ enabled: true, cap: { amount: "5.000000000", currency: "USD" } });
+  expect((await put(null)).body.extra_usage).toEqual({ enabled: false, cap: null });
+});
+
 test("every act stands in the log with who did it, from where, and what it was before; no secret does", async () => {
   await port.manage.createOrganization({ slug: "logged" });
   await port.ask("/organizations/logged/extra-usage", { method: "PUT", body: { cap: "5" } });

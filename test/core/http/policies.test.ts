@@ -140,6 +140,19 @@ describe("two changes at once", () => {
     const wrong = await port.ask("/organizations/same/plan", { ...asked, headers: { "if-match": "new" } });
     expect(outcome(wrong)).toEqual([400, "invalid_value"]);
   });
+
+  test("an act or a creation, which compares no version, refuses one instead of ignoring it", async () => {
+    const { id, version } = await port.manage.createKey({ organization: await made("acted"), name: "app" });
+    for (const [path, body] of [
+      [`/keys/${id}/revoke`, {}],
+      [`/keys/${id}/rotate`, {}],
+      ["/organizations", { slug: "unmade" }],
+    ] as const) {
+      const refused = await port.post(path, body, { version });
+      expect([path, refused.status, refused.body.error!.param]).toEqual([path, 400, "if-match"]);
+    }
+    expect(await port.manage.findKey({ id })).toMatchObject({ state: "active", version });
+  });
 });
 
 describe("an organization", () => {
