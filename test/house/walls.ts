@@ -72,7 +72,7 @@ const sights: Record<string, readonly string[]> = {
     ]),
   ),
   "stores/postgres": ["core/schema", "core/time", "core/inference", "core/store", "db"],
-  config: [...before(core, "core/http"), "admin/store", "admin/management"],
+  config: [...before(core, "core/http"), "features/probing", "admin/store", "admin/management"],
   db: ["core/inference", "core/store", "stores/postgres"],
   main: ["admin/cli", "node"],
 };

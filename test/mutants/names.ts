@@ -68,11 +68,11 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "an answer is remembered by the resolver for as long as it holds",
-    file: "src/core/upstream/resolve.ts",
+    file: "src/features/probing/resolve.ts",
     find: "  const resolver = new Resolver({ timeout: answer_ms, tries });\n  resolver.setServers([...servers]);\n",
     replace:
       "  const all = globalThis as { kept?: Resolver };\n  all.kept ??= new Resolver({ timeout: answer_ms, tries });\n  const resolver = all.kept;\n  resolver.setServers([...servers]);\n",
-    caughtBy: ["test/core/upstream/resolve.test.ts"],
+    caughtBy: ["test/features/probing/resolve.test.ts"],
     rule,
   },
   {

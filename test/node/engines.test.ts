@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Configuration } from "../../src/config/configuration.ts";
 import type { EngineSlots } from "../../src/core/store/engine-slots.ts";
-import type { ResolvedAddresses } from "../../src/core/upstream/resolve.ts";
+import type { ResolvedAddresses } from "../../src/features/probing/resolve.ts";
 import { type Engines, engines } from "../../src/node/engines.ts";
 import { configured } from "../config/reading.ts";
 import { until } from "../harness/until.ts";

@@ -9,11 +9,11 @@ import { Cancellation, type Signal } from "../../core/time/cancellation.ts";
 import { upstreamCodecs } from "../../core/upstream/codecs.ts";
 import { isOwnName } from "../../core/upstream/http1/address.ts";
 import { type Client, client } from "../../core/upstream/http1/client.ts";
-import { resolve } from "../../core/upstream/resolve.ts";
 import { headersTo } from "../../core/upstream/send.ts";
 import type { Resolving, Upstream } from "../../core/upstream/target.ts";
 import { hostOf } from "../../features/probing/names.ts";
 import { afterAnswer, type Resolution, unresolved } from "../../features/probing/resolution.ts";
+import { resolve } from "../../features/probing/resolve.ts";
 import { Warning } from "./warning.ts";
 
 const upstream_ms = 5000;

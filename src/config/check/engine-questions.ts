@@ -3,9 +3,9 @@
  * client leaves.
  */
 import { imageUrlProblem } from "../../core/inference/media.ts";
-import { engineLoadOf, generatedTokens } from "../../core/routing/engine-load.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../core/upstream/codecs.ts";
-import { resolve } from "../../core/upstream/resolve.ts";
+import { engineLoadOf, generatedTokens } from "../../features/probing/engine-load.ts";
+import { resolve } from "../../features/probing/resolve.ts";
 import { type Asking, says } from "./asking.ts";
 import { type CheckQuestion, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
 

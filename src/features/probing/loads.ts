@@ -1,12 +1,12 @@
 /** Reads the load of engines at intervals, if a setting asks for it: docs/routing.md, Sessions stay at home. */
 import { dialects } from "../../core/protocol/dialects.ts";
-import { type EngineLoad, engineLoadOf, isCrowded } from "../../core/routing/engine-load.ts";
 import type { Health } from "../../core/routing/health.ts";
 import { type Clock, type Repeating, repeating } from "../../core/time/clock.ts";
 import { readAtMost } from "../../core/upstream/body.ts";
 import type { Client } from "../../core/upstream/http1/client.ts";
 import { endpointOf, type LoadReading, type Upstream } from "../../core/upstream/target.ts";
 import { asked } from "./asked.ts";
+import { type EngineLoad, engineLoadOf, isCrowded } from "./engine-load.ts";
 
 export interface LoadParts {
   client: Pick<Client, "get">;

@@ -2,9 +2,9 @@
 
 import { type Clock, type Repeating, repeating } from "../../core/time/clock.ts";
 import { isOwnName } from "../../core/upstream/http1/address.ts";
-import type { Resolve } from "../../core/upstream/resolve.ts";
 import type { Resolving, Upstream } from "../../core/upstream/target.ts";
 import { afterAnswer, afterFailure, type Problem, type Resolution, unresolved, wait_ms } from "./resolution.ts";
+import type { Resolve } from "./resolve.ts";
 
 export interface NamesParts {
   resolve: Resolve;

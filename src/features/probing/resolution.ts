@@ -4,7 +4,7 @@
  * Pure: a state and an answer give the next state.
  */
 import { isOwnAddress } from "../../core/upstream/http1/address.ts";
-import type { ResolvedAddresses } from "../../core/upstream/resolve.ts";
+import type { ResolvedAddresses } from "./resolve.ts";
 
 export interface Resolution {
   /** The addresses in force, in order. */

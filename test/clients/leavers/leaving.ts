@@ -3,8 +3,8 @@
 // read (its /tokenize).
 
 import { dialects } from "../../../src/core/protocol/dialects.ts";
-import { generatedTokens } from "../../../src/core/routing/engine-load.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../../src/core/upstream/codecs.ts";
+import { generatedTokens } from "../../../src/features/probing/engine-load.ts";
 import { chanceOf } from "../../faults/chance.ts";
 import { endedReceipt } from "../../harness/receipts.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";

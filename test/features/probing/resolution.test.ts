@@ -1,6 +1,5 @@
 /** Which addresses of a name are used, after each answer of the name server. */
 import { describe, expect, test } from "bun:test";
-import type { ResolvedAddresses } from "../../../src/core/upstream/resolve.ts";
 import {
   afterAnswer,
   afterFailure,
@@ -10,6 +9,7 @@ import {
   unresolved,
   wait_ms,
 } from "../../../src/features/probing/resolution.ts";
+import type { ResolvedAddresses } from "../../../src/features/probing/resolve.ts";
 
 const rules: Rules = { addresses_max: 4, isOwn: false };
 const answer = (addresses: string[], failedFamily: ResolvedAddresses["failedFamily"] = null): ResolvedAddresses => ({

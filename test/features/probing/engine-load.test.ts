@@ -1,7 +1,7 @@
 /** How engines report their load, by their own names for it. */
 import { expect, test } from "bun:test";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
-import { isCrowded, engineLoadOf as loadOf } from "../../../src/core/routing/engine-load.ts";
+import { isCrowded, engineLoadOf as loadOf } from "../../../src/features/probing/engine-load.ts";
 
 const engineLoadOf = (text: string) => loadOf(text, dialects.generic.load);
 

@@ -2,8 +2,8 @@
  * What DNS servers say of a name, over real sockets: addresses, that there is none, or that the servers cannot tell.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type ResolvedAddresses, resolve } from "../../../src/core/upstream/resolve.ts";
 import type { AddressFamily } from "../../../src/core/upstream/target.ts";
+import { type ResolvedAddresses, resolve } from "../../../src/features/probing/resolve.ts";
 import { type NameServer, type Records, startNameServer } from "../../harness/name-server.ts";
 
 let server: NameServer;

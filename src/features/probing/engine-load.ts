@@ -1,5 +1,5 @@
 /** Reads an engine's own load from its metrics in Prometheus' text format, under the names of its dialect. Pure. */
-import type { Dialect } from "../protocol/dialect.ts";
+import type { Dialect } from "../../core/protocol/dialect.ts";
 
 export interface EngineLoad {
   /** The number of requests that wait in the engine, for all of its models. */

@@ -1,6 +1,6 @@
 /** Resolves a host name to its current addresses, with the system's resolver or the operator's DNS servers. */
 import { lookup, Resolver } from "node:dns/promises";
-import type { AddressFamily, Resolving } from "./target.ts";
+import type { AddressFamily, Resolving } from "../../core/upstream/target.ts";
 
 /** The result of a look-up. `addresses` is empty if the name has none. */
 export interface ResolvedAddresses {
