@@ -32,12 +32,15 @@ export function withoutRefused(asked: Asked, status: number, body: unknown): Par
 function withoutField({ dialect, request: { turns } }: Asked, said: string): Dialect | null {
   const isNamed = (field: string) => new RegExp(`(?:^|['"\`.\\]])${field}(?:$|['"\`.\\[\\s])`, "m").test(said);
   const hasThoughts = turns.some(({ parts }) => parts.some(({ kind }) => kind === "reasoning"));
-  if (!hasThoughts) return null;
+  if (!hasThoughts || saysMissing.test(said)) return null;
   const out = dialect.reasoning.out.filter((field) => !isNamed(field));
   const carries = dialect.carries.filter(({ path }) => !isNamed(path[0]!));
   if (out.length === dialect.reasoning.out.length && carries.length === dialect.carries.length) return null;
   return { ...dialect, reasoning: { ...dialect.reasoning, out }, carries };
 }
+
+/** Matches the words in which engines ask for a field, such as DeepSeek for each thought of a conversation with tools. */
+const saysMissing = /\bmissing\b|\brequired\b|\bmust be (?:passed|provided)\b/i;
 
 /** Matches the words in which engines refuse proofs of reasoning. */
 const namesProof = /\bsignature\b|encrypted[ _]content|\bdata\b.{1,3} in .{1,2}redacted_thinking/i;

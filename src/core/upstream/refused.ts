@@ -23,8 +23,9 @@ export interface EngineRefusal {
 
 /**
  * Sends the request, and again without each part that the engine refuses and that is not essential. `replied` is called
- * with each reply. A dialect is worth remembering for the engine (`refuses`). A request is not: its proofs are wrong for
- * this conversation alone.
+ * with each reply. A dialect with which the engine then answers is worth remembering for the engine (`refuses`). Another
+ * is not, because a refusal may quote a caller's own words. Nor is a request: its proofs are wrong for this conversation
+ * alone.
  */
 export async function sendWithLess(
   question: Sending & { refuses?(lesser: Dialect): void },
@@ -35,9 +36,9 @@ export async function sendWithLess(
     const reply = await send(asked, line);
     replied(reply);
     const refusal = reply.status === 200 ? null : await engineRefusal(reply, asked);
+    if (!refusal && asked.dialect && asked.dialect !== question.dialect) question.refuses?.(asked.dialect);
     if (!refusal?.lesser) return { reply, refusal };
     question.lost?.("refused");
-    if (refusal.lesser.dialect) question.refuses?.(refusal.lesser.dialect);
     asked = { ...asked, ...refusal.lesser, own: null };
   }
 }

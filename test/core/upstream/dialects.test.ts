@@ -102,10 +102,22 @@ describe("an engine that refuses a thought by its field", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("and that refuses the request without it too has refused it", async () => {
-    refuses = () => ({ message: "`reasoning_content` is unsupported" });
-    expect((await answerTo(thoughtful, dialects.generic)).last.type).toBe("response-failed");
-    expect(asked).toHaveLength(2);
+  test.each(["`reasoning_content` is unsupported", 'Unrecognized schema: {"type":"reasoning_content"}'])(
+    "and the request without it too, keeps the field in the requests of others: %s",
+    async (message) => {
+      refuses = () => ({ message });
+      const { last, lesser } = await answerTo(thoughtful, dialects.generic);
+      expect([last.type, asked.length, lesser]).toEqual(["response-failed", 2, []]);
+    },
+  );
+
+  test.each([
+    "Missing `reasoning_content` field in the assistant message at message index 2. For more information, see the docs.",
+    "The `reasoning_content` in the thinking mode must be passed back to the API.",
+  ])("is not asked without a field that it wants: %s", async (message) => {
+    refuses = () => ({ message });
+    const { last, lesser } = await answerTo(thoughtful, dialects.deepseek);
+    expect([last.type, asked.length, lesser]).toEqual(["response-failed", 1, []]);
   });
 
   test("is known for an hour, by its name for the model", () => {
