@@ -1,7 +1,9 @@
 /** Lists the operations of the core and of all features. A feature that is not listed is not served. */
 import { helloProbe, liveness, operatorReadiness, rootProbe } from "../core/operations/health.ts";
 import { inferenceOperations, probes } from "../core/operations/list.ts";
+import { createMessage } from "../core/operations/messages.ts";
 import type { Operation } from "../core/operations/operation.ts";
+import { createMessageWithLimits } from "../features/claude-code/messages.ts";
 import { exampled } from "../features/openapi/examples/exampled.ts";
 import { getContract, getDocs, getDocsScript } from "../features/openapi/operation.ts";
 import { createCompletion } from "../features/operations/completions.ts";
@@ -15,7 +17,7 @@ import { getMetrics } from "../features/telemetry/operation.ts";
 
 /** The documented operations, in the document's order. */
 export const operations: readonly Operation[] = exampled([
-  ...inferenceOperations,
+  ...inferenceOperations.map((one) => (one === createMessage ? createMessageWithLimits : one)),
   getRequest,
   ...probes,
   compactResponse,

@@ -25,6 +25,7 @@ const core = [
 const foundations = core.slice(0, 4);
 
 const features = [
+  "claude-code",
   "codex",
   "continuation",
   "identity",

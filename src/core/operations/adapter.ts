@@ -4,7 +4,7 @@ import type { Principal } from "../auth/verdict.ts";
 import type { CallerCodec, ResponseIdentity } from "../protocol/codec.ts";
 import type { ResponseObject } from "../protocol/openai-responses/contract.ts";
 import type { CallerOrganization } from "../store/directory.ts";
-import type { Operation } from "../store/ledger.ts";
+import type { Granted, Operation } from "../store/ledger.ts";
 import type { Maker } from "../store/maker.ts";
 
 export interface InferenceWire {
@@ -20,6 +20,8 @@ export interface Adapter<Wire extends InferenceWire, Reply> {
   /** The prefix of the response's id, such as `chatcmpl-`. */
   idPrefix: string;
   codec: CallerCodec<Wire, Reply>;
+  /** Further headers of an answer, for clients that a feature knows. */
+  headers?(request: Request, granted: Granted): Record<string, string>;
   /**
    * Returns the request with stored items in place of the references to them; `bytes` is the size of the stored items.
    */

@@ -18,7 +18,6 @@ import { yieldFor } from "../time/turns.ts";
 import type { Fetched, RunRequest } from "../usage/record.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
-import { isSignedIn, standingHeaders } from "./claude-code.ts";
 import type { keyHeader } from "./idempotency.ts";
 
 export async function answer<Wire extends InferenceWire, Reply>(
@@ -29,10 +28,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
   { run, sink }: { run: Run; sink: AnswerSink | null },
 ): Promise<HttpAnswer> {
   const { operation } = adapter;
-  const headers = {
-    ...admittedHeaders(operation, run),
-    ...(operation === "messages" && isSignedIn(call.request.headers) ? standingHeaders(run.grant) : {}),
-  };
+  const headers = { ...admittedHeaders(operation, run), ...adapter.headers?.(call.request, run.grant) };
   const answering = { call, adapter, prepared, events: run.events, headers, limits };
   if (sink) return sink.answer(answering);
   return prepared.request.stream ? streamed(answering) : whole(answering);

@@ -2,9 +2,9 @@
 
 import type { FaultBody } from "../http/fault-answer.ts";
 import type { Fault } from "../inference/fault.ts";
+import { encodeFault as messagesFault } from "../protocol/anthropic-messages/fault.ts";
 import { encodeFault as openaiFault } from "../protocol/openai-chat/fault.ts";
 import { encodeFault as responsesFault } from "../protocol/openai-responses/fault.ts";
-import { messagesFault } from "./claude-code.ts";
 import type { FaultShape } from "./operation.ts";
 
 export function faultBodyOf(shape: FaultShape = "error"): FaultBody {
@@ -25,5 +25,5 @@ function isMessagesClient(request: Request): boolean {
 
 /** The body of a fault on a path of several protocols. */
 function faultBodyForClient(fault: Fault, requestId: string, request: Request): unknown {
-  return isMessagesClient(request) ? messagesFault(fault, requestId, request) : openaiFault(fault, requestId);
+  return isMessagesClient(request) ? messagesFault(fault, requestId) : openaiFault(fault, requestId);
 }

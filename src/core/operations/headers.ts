@@ -8,17 +8,6 @@ export const limitHeaderNames = limited.flatMap((what) => parts.map((part) => `x
 export const messagesLimitHeaderNames = limited.flatMap((what) =>
   parts.map((part) => `anthropic-ratelimit-${what}-${part}`),
 );
-export const unifiedOverage = ["reset", "utilization", "surpassed-threshold", "period", "disabled-reason"];
-/** The headers that inform Claude Code about its limits when it is signed in to this service. */
-export const unifiedHeaderNames = [
-  "status",
-  "representative-claim",
-  "reset",
-  "overage-status",
-  "overage-utilization",
-  "overage-surpassed-threshold",
-  "overage-reset",
-].map((name) => `anthropic-ratelimit-unified-${name}`);
 export const retirementHeaderNames = ["deprecation", "sunset", "link"];
 
 /** The headers of an answer to an inference request, without those of limits per minute. */
@@ -31,10 +20,19 @@ export const inferenceHeaderNames = [
 /** The headers of an inference 429: those of usage windows and of limits per minute. */
 export const limitRefusalHeaderNames = [...usageHeaderNames, ...limitHeaderNames];
 export const responsesLimitRefusalHeaderNames = [...limitRefusalHeaderNames, "x-codex-promo-message"];
-export const messagesLimitRefusalHeaderNames = [
-  ...usageHeaderNames,
-  ...messagesLimitHeaderNames,
-  "anthropic-ratelimit-unified-status",
-  "anthropic-ratelimit-unified-reset",
-  ...unifiedOverage.map((name) => `anthropic-ratelimit-unified-overage-${name}`),
-];
+export const messagesLimitRefusalHeaderNames = [...usageHeaderNames, ...messagesLimitHeaderNames];
+const unified = (name: string) => `anthropic-ratelimit-unified-${name}`;
+export const unifiedOverage = ["reset", "utilization", "surpassed-threshold", "period", "disabled-reason"];
+/** The headers that inform Claude Code about its limits when it is signed in to this service. */
+export const unifiedHeaderNames = [
+  "status",
+  "representative-claim",
+  "reset",
+  "overage-status",
+  "overage-utilization",
+  "overage-surpassed-threshold",
+  "overage-reset",
+].map(unified);
+export const unifiedRefusalHeaderNames = ["status", "reset", ...unifiedOverage.map((name) => `overage-${name}`)].map(
+  unified,
+);

@@ -4,14 +4,8 @@ import { anthropicMessagesCaller } from "../protocol/anthropic-messages/codec.ts
 import { Message, MessageStreamEvent, MessagesRequest } from "../protocol/anthropic-messages/contract.ts";
 import { messagesRepeats, validateMessagesRequest } from "../protocol/anthropic-messages/validate.ts";
 import type { Adapter } from "./adapter.ts";
-import { refusalHeaders } from "./claude-code.ts";
 import type { Dependencies } from "./dependencies.ts";
-import {
-  inferenceHeaderNames,
-  messagesLimitHeaderNames,
-  messagesLimitRefusalHeaderNames,
-  unifiedHeaderNames,
-} from "./headers.ts";
+import { inferenceHeaderNames, messagesLimitHeaderNames, messagesLimitRefusalHeaderNames } from "./headers.ts";
 import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
 import { jsonType, operation } from "./operation.ts";
@@ -41,7 +35,7 @@ export const createMessage = operation({
   }),
   success: {
     description: "The message, or a stream of its events when `stream` is true.",
-    headers: [...inferenceHeaderNames, ...messagesLimitHeaderNames, ...unifiedHeaderNames],
+    headers: [...inferenceHeaderNames, ...messagesLimitHeaderNames],
     content: {
       [jsonType]: { schema: Message },
       "text/event-stream": {
@@ -56,6 +50,5 @@ export const createMessage = operation({
   otherFaults: true,
   limitRefusalHeaders: messagesLimitRefusalHeaderNames,
   faultShape: "messages",
-  faultHeaders: refusalHeaders,
   handle: (dependencies, call, input) => infer(dependencies, call, input, messagesAdapter(dependencies)),
 });

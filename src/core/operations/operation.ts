@@ -6,6 +6,7 @@
 import type { Static, TObject, TSchema } from "typebox";
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
+import type { FaultBody } from "../http/fault-answer.ts";
 import type { HttpAnswer } from "../http/frame.ts";
 import type { Fault, FaultCode } from "../inference/fault.ts";
 import type { ModelKind } from "../inference/model.ts";
@@ -66,6 +67,8 @@ interface Declared<
   limitRefusalHeaders?: readonly string[];
   /** The shape of the operation's error bodies; `error` by default. */
   faultShape?: FaultShape;
+  /** In place of the body of that shape. */
+  faultBody?: FaultBody;
   /** The headers of a fault for clients of this operation, added to those of all operations. */
   faultHeaders?(fault: Fault, request: Request): Record<string, string>;
   /** Replaces a fault by the one that clients of this operation get. */

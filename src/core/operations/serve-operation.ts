@@ -31,7 +31,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const { path, scope, metered, faultShape, refusedAs, request: body } = operation;
   const guarded = guardsOf(operation);
   const soon = together(starts_portion);
-  const faultBody = faultBodyOf(faultShape);
+  const { faultBody = faultBodyOf(faultShape) } = operation;
   /**
    * Resolves when the other requests that arrived in the same poll of the event loop have been authorized too. In each
    * turn only a portion of the requests goes on, so that they do not hold up tokens: docs/design/runtime.md, Starts

@@ -32,13 +32,15 @@ export async function sendWithLess(
   line: Line,
   replied: (reply: Reply) => void,
 ): Promise<{ reply: Reply; refusal: EngineRefusal | null }> {
+  let lesser: Dialect | undefined;
   for (let asked: Sending = question; ; ) {
     const reply = await send(asked, line);
     replied(reply);
     const refusal = reply.status === 200 ? null : await engineRefusal(reply, asked);
-    if (!refusal && asked.dialect && asked.dialect !== question.dialect) question.refuses?.(asked.dialect);
+    if (!refusal && lesser) question.refuses?.(lesser);
     if (!refusal?.lesser) return { reply, refusal };
     question.lost?.("refused");
+    lesser = refusal.lesser.dialect ?? lesser;
     asked = { ...asked, ...refusal.lesser, own: null };
   }
 }

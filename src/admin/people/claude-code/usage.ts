@@ -5,10 +5,10 @@
 import { planOf } from "../../../core/admission/allowance.ts";
 import { json } from "../../../core/http/json.ts";
 import { type Currency, nanos_per_one } from "../../../core/inference/money.ts";
-import { type Cap, capsOf, fullest, periods, shareOf } from "../../../core/operations/claude-code-caps.ts";
 import { authorize } from "../../../core/operations/serve-operation.ts";
 import { unlisted } from "../../../core/operations/unlisted.ts";
 import { noLimits } from "../../../core/store/plan.ts";
+import { type Cap, capsOf, fullest, periods, shareOf } from "../../../features/claude-code/caps.ts";
 
 export const oauthUsage = unlisted({
   id: "getOauthUsage",

@@ -8,7 +8,7 @@ import {
   type WindowReading,
   type WindowReadings,
   windowKinds,
-} from "../store/ledger.ts";
+} from "../../core/store/ledger.ts";
 
 export interface Cap {
   kind: WindowKind;

@@ -1,8 +1,8 @@
 // The headers that Claude Code turns into its notices at three quarters and at 95 % of the fullest limit.
 
 import { expect, test } from "bun:test";
-import { standingHeaders } from "../../../src/core/operations/claude-code.ts";
 import { type WindowReading, type WindowReadings, windowKinds } from "../../../src/core/store/ledger.ts";
+import { standingHeaders } from "../../../src/features/claude-code/limits.ts";
 
 const family = "anthropic-ratelimit-unified";
 const resetAt = new Date("2026-12-01T00:00:00.400Z");

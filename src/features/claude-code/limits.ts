@@ -3,12 +3,12 @@
  * in the error by which it recognizes the end of a window. Claude Code shows the values of these headers and computes
  * nothing from them, so they also work for this service's windows, which are fixed.
  */
-import { credentialOf, isToken } from "../auth/credential.ts";
-import type { Fault } from "../inference/fault.ts";
-import type { MessagesError } from "../protocol/anthropic-messages/contract.ts";
-import { encodeFault } from "../protocol/anthropic-messages/fault.ts";
-import type { Granted, WindowKind } from "../store/ledger.ts";
-import { capsOf, fullest, periods, shareOf } from "./claude-code-caps.ts";
+import { credentialOf, isToken } from "../../core/auth/credential.ts";
+import type { Fault } from "../../core/inference/fault.ts";
+import type { MessagesError } from "../../core/protocol/anthropic-messages/contract.ts";
+import { encodeFault } from "../../core/protocol/anthropic-messages/fault.ts";
+import type { Granted, WindowKind } from "../../core/store/ledger.ts";
+import { capsOf, fullest, periods, shareOf } from "./caps.ts";
 
 const family = "anthropic-ratelimit-unified";
 const thresholds = [0.95, 0.75] as const;
