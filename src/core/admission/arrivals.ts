@@ -61,12 +61,13 @@ export function arrivals(now_ms: () => number): Arrivals {
 
 /**
  * The most requests of a key per minute; null if the plan does not limit requests, because attempts are then not
- * limited either.
+ * limited either. Counts always are: they cost nothing, and no other limit holds them.
  */
 function limitOf(purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): number | null {
   const least = arrivalsPerMinute_min[purpose];
   if (plan === undefined) return least;
-  return plan.requestsPerMinute === null ? null : Math.max(least, timesThePlan * plan.requestsPerMinute);
+  if (plan.requestsPerMinute === null) return purpose === "count" ? least : null;
+  return Math.max(least, timesThePlan * plan.requestsPerMinute);
 }
 
 function tooMany(perMinute: number, wait_ms: number): Fault {

@@ -33,7 +33,8 @@ export async function countedTokens(
 ): Promise<number> {
   const catalog = dependencies.catalog();
   const now_ms = Date.now();
-  const question = { ...request, tokenizers: tokenizersOf(catalog, now_ms) };
+  const organization = principal.organization.id;
+  const question = { ...request, organization, tokenizers: tokenizersOf(catalog, now_ms) };
   let bytes = body.byteLength;
   let examined = await dependencies.tokenCounter.examine({ ...question, body });
   call.announces(retirementHeadersOf(catalog, examined.model));

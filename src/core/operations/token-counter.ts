@@ -33,6 +33,8 @@ export interface ExamineRequest {
   /** The stored items that the body refers to (`Examined.refers`). */
   found?: Found;
   options: MessagesOptions;
+  /** The organization that asks. Organizations take turns. */
+  organization?: string;
   /** The key is the id of a model with a known tokenizer, the value is the tokenizer's name. */
   tokenizers: Readonly<Record<string, string>>;
 }

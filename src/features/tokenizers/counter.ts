@@ -7,6 +7,7 @@
 import { Fault, type FaultCode } from "../../core/inference/fault.ts";
 import { compact } from "../../core/protocol/json.ts";
 import type { WorkerExamined, WorkerRequest } from "./examine.ts";
+import { WaitingBodies, type WaitingBody } from "./waiting.ts";
 
 export interface WorkerQuestion {
   number: number;
@@ -42,7 +43,8 @@ export interface Thread {
 export interface CounterSettings {
   workers_max: number;
   /**
-   * The most bodies that may wait, and the most bytes of them together. Further requests are refused as `overloaded`.
+   * The most bodies that may wait, and the most bytes of them together; of one organization a quarter. Further requests
+   * are refused as `overloaded`.
    */
   waiting_max: number;
   waiting_bytes_max: number;
@@ -59,7 +61,7 @@ export const counterSettings: CounterSettings = {
   idle_ms: 60_000,
 };
 
-interface Job {
+interface Job extends WaitingBody {
   asked: WorkerRequest;
   resolve(examined: WorkerExamined): void;
   reject(fault: Fault): void;
@@ -78,8 +80,7 @@ export function tokenCounter(
   settings: CounterSettings = counterSettings,
 ): CountingWorkers {
   const crew = new Set<Crew>();
-  const waiting: Job[] = [];
-  let waiting_bytes = 0;
+  const waiting = new WaitingBodies<Job>(settings);
   let number = 0;
   let stopped = false;
 
@@ -115,7 +116,7 @@ export function tokenCounter(
     failed(cause);
     const { job } = one;
     job?.reject(uncounted());
-    if (waiting.length > 0 && !stopped) next(start());
+    if (waiting.size > 0 && !stopped) next(start());
   }
 
   function end(one: Crew): void {
@@ -126,12 +127,11 @@ export function tokenCounter(
 
   function next(one: Crew): void {
     clearTimeout(one.timer);
-    const job = waiting.shift();
+    const job = waiting.next();
     if (!job) {
       one.timer = unreferenced(setTimeout(() => end(one), settings.idle_ms));
       return;
     }
-    waiting_bytes -= job.asked.body.byteLength;
     one.job = job;
     one.timer = unreferenced(setTimeout(() => lose(one, new Error("the count took too long")), settings.count_ms));
     number += 1;
@@ -142,15 +142,12 @@ export function tokenCounter(
   return {
     examine(asked) {
       const { promise, resolve, reject } = Promise.withResolvers<WorkerExamined>();
-      const bytes = asked.body.byteLength;
       const idle = [...crew].find((one) => one.job === null);
-      const isFull = waiting.length >= settings.waiting_max || waiting_bytes + bytes > settings.waiting_bytes_max;
-      if (isFull || stopped)
+      const job = { asked, bytes: asked.body.byteLength, organization: asked.organization, resolve, reject };
+      if (stopped || !waiting.add(job))
         throw new Fault("overloaded", "The service is counting the tokens of too many requests. Please try again.", {
           retryAfterSeconds: 1,
         });
-      waiting.push({ asked, resolve, reject });
-      waiting_bytes += bytes;
       if (idle) next(idle);
       else if (crew.size < settings.workers_max) next(start());
       return promise;

@@ -32,6 +32,7 @@ describe("arrivals", () => {
     expect(passed(() => limited.take("a", "count", plan(60)), 2000)).toBe(arrivalsPerMinute_min.count);
     expect(passed(() => limited.take("d", "inference", undefined), 1000)).toBe(600);
     expect(passed(() => limited.take("e", "inference", plan(null)), 10_000)).toBe(10_000);
+    expect(passed(() => limited.take("e", "count", plan(null)), 2000)).toBe(arrivalsPerMinute_min.count);
   });
 
   test("the refusal says when to come back, and then one passes", () => {

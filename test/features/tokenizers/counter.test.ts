@@ -99,6 +99,20 @@ describe("the crew", () => {
     expect(() => counter.examine(asked())).toThrow(expect.objectContaining({ code: "overloaded" }));
     counter.stop();
   });
+
+  test("organizations take turns, and settlements go first; one organization leaves room to others", async () => {
+    const { all, start } = threads();
+    const counter = tokenCounter(start, () => {}, { ...counterSettings, workers_max: 1, waiting_max: 16 });
+    const of = (organization?: string) => counter.examine({ ...asked(), ...(organization ? { organization } : {}) });
+    of("acme");
+    for (let one = 0; one < 4; one++) of("acme");
+    expect(() => of("acme")).toThrow(expect.objectContaining({ code: "overloaded" }));
+    for (const organization of ["globex", "globex", undefined]) of(organization);
+    for (let one = 0; one < 7; one++) all[0]!.answer();
+    const turns = all[0]!.questions.map(({ asked }) => asked.organization ?? "settlement");
+    expect(turns).toEqual(["acme", "settlement", "acme", "globex", "acme", "globex", "acme", "acme"]);
+    counter.stop();
+  });
 });
 
 test("a real worker counts, refuses in the same words, and survives what it refuses", async () => {
