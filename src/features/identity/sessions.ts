@@ -3,7 +3,7 @@
  * person.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { Identity } from "../../core/auth/identity.ts";
+import type { Identity, Issuer } from "../../core/auth/identity.ts";
 import { endSessionUrl } from "./grants.ts";
 import {
   confirmedAgain,
@@ -19,7 +19,7 @@ import { IssuerAway, IssuerRefused } from "./issuer-clients.ts";
 import { subjectIn } from "./rules.ts";
 import type { EndedAtIssuer, KnownSession, SessionKind, SessionLife } from "./store/browser-sessions.ts";
 import type { KnownPerson } from "./store/people.ts";
-import { issuerIn, verifiedLogoutToken } from "./verified.ts";
+import { issuerIn, type Logout, verifiedLogoutToken } from "./verified.ts";
 
 export interface CurrentSession {
   session: KnownSession;
@@ -112,6 +112,16 @@ export async function leave(parts: IdentityParts, token: string): Promise<{ sess
   const issuer = issuerNamed(identityOf(parts), issuerIn(token));
   if (!issuer) throw new IssuerRefused("the token is of no issuer by which people sign in");
   const logout = await verifiedLogoutToken(await parts.issuers.of(issuer), token, parts.uses);
+  try {
+    return await leaving(parts, issuer, logout);
+  } catch (cause) {
+    // All of a logout may be done twice, so the issuer may send the token again. Without a store the token stays used.
+    await logout.forgetUse().catch(() => {});
+    throw cause;
+  }
+}
+
+async function leaving(parts: IdentityParts, issuer: Issuer, logout: Logout) {
   if (logout.issuerSession !== null)
     return ended(parts, { issuer: issuer.issuer, issuerSession: logout.issuerSession });
   const subject = subjectIn(issuer, logout.claims);

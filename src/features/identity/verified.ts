@@ -23,6 +23,8 @@ export interface Logout {
   /** The claims that identify the person. */
   claims: Claims;
   issuerSession: string | null;
+  /** Makes the token valid again. */
+  forgetUse(): Promise<void>;
 }
 
 /**
@@ -39,9 +41,9 @@ export async function verifiedLogoutToken(client: IssuerClient, token: string, u
   if (typeof sid === "string" && !isPlain(sid)) throw new IssuerRefused("the sid of the logout token is no plain text");
   if (typeof sid !== "string" && typeof sub !== "string") throw new IssuerRefused("the token has neither sid nor sub");
   const lasts_ms = (logoutAge_s + 2 * clockTolerance_s) * 1000;
-  if (!(await isFirst(uses, "logout token", `${client.issuer.issuer}\n${jti}`, lasts_ms)))
-    throw new IssuerRefused("the logout token was used before");
-  return { claims, issuerSession: typeof sid === "string" ? sid : null };
+  const use = ["logout token", `${client.issuer.issuer}\n${jti}`] as const;
+  if (!(await isFirst(uses, ...use, lasts_ms))) throw new IssuerRefused("the logout token was used before");
+  return { claims, issuerSession: typeof sid === "string" ? sid : null, forgetUse: () => uses.uncount(...use) };
 }
 
 /**

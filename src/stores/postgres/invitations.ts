@@ -151,6 +151,24 @@ export async function takeInvitations(
   };
 }
 
+/** SQL for the invitations of the verified address of the person $1. */
+export const ofPerson =
+  "(issuer, email) in (select issuer, lower(email) from person where id = $1 and is_email_verified)";
+
+/** Revokes the open invitations of the person's address into the organization. Returns their number. */
+export async function revokeInvitations(
+  tx: Transaction,
+  person: string,
+  { owner, actor, at }: { owner: string; actor: string; at: Date },
+): Promise<number> {
+  const revoked = await tx.query(
+    `update invitation set state = 'revoked', ended_at = $3, ended_by = $4
+     where organization_id = $2 and state = 'open' and ${ofPerson} returning id`,
+    [person, owner, at, actor],
+  );
+  return revoked.length;
+}
+
 interface OpenRow {
   id: string;
   organization_id: string;

@@ -11,6 +11,7 @@ import type { KnownPerson } from "../../features/identity/store/people.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
+import { ofPerson, revokeInvitations } from "./invitations.ts";
 import { auditDetails, inForce, isIn, resolved, revokeKeys } from "./memberships.ts";
 import { people } from "./people.ts";
 import { limitedPerson, type PersonRow, peopleIn } from "./person.ts";
@@ -89,7 +90,10 @@ export function peopleAdministration(db: Database): PeopleAdministration {
         const gone = await endMembership(tx, row.id, owner, at);
         if (!gone) return "no_membership";
         const unsummed = await refreshPerson(tx, owner ? [owner] : [], row.id);
-        return { action: "membership.take", details: auditDetails(gone), owner, unsummed };
+        // An invitation from before would give the membership back at the next sign-in.
+        const revoked = owner ? await revokeInvitations(tx, row.id, { owner, actor, at }) : 0;
+        const details = { ...auditDetails(gone), ...(revoked > 0 ? { invitations_revoked: revoked } : {}) };
+        return { action: "membership.take", details, owner, unsummed };
       }),
   };
 }
@@ -179,7 +183,7 @@ async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
   // The messages in these rows are the person's own words.
   await tx.query("delete from limit_request where person_id = $1", [id]);
   await tx.query("delete from notice where person_id = $1", [id]);
-  await tx.query("delete from invitation where person_id = $1", [id]);
+  await tx.query(`delete from invitation where person_id = $1 or ${ofPerson}`, [id]);
   await tx.query(
     "update sign_in set ended_at = $2, tokens = null, refreshing_by = null, address = '' where person_id = $1 and ended_at is null",
     [id, at],

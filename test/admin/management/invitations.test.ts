@@ -86,6 +86,19 @@ describe("an invitation", () => {
       ]);
     }));
 
+  test("of before gives nothing back to who was removed since", () =>
+    tried(async ({ lea, root }, db) => {
+      const { id: person } = await comes(db, {}, { isSignIn: false });
+      const { id } = await lea.createInvitation({ email, ...acme, role: "organization-admin" });
+      const other = await lea.createInvitation({ email: "max@example.com", ...acme });
+      await root.giveMembership({ person, ...acme, role: "organization-admin" });
+      await root.takeMembership({ person, ...acme });
+      expect([await stateOf(lea, id), await stateOf(lea, other.id)]).toEqual(["revoked", "open"]);
+      expect((await comes(db, {})).memberships).toEqual([]);
+      const [taken] = (await root.pageAudit({ ...acme, limit: 1 })).data;
+      expect(taken).toMatchObject({ action: "membership.take", details: { invitations_revoked: 1 } });
+    }));
+
   test("is refused twice for an address, and for what is no address, issuer, team or role", () =>
     tried(async ({ lea }) => {
       await lea.createInvitation({ email, ...acme });
@@ -231,6 +244,10 @@ test("the address goes with personal data", () =>
   tried(async ({ lea, root }, db) => {
     await lea.createInvitation({ email, ...acme });
     const { id: person } = await comes(db, {});
+    // Another one is still open, or was revoked.
+    const { id } = await root.createInvitation({ email, organization: "globex" });
+    await root.revokeInvitation({ id });
+    await root.createInvitation({ email, organization: "globex" });
     await root.forgetPerson({ person });
     expect((await root.pageInvitations()).data).toEqual([]);
   }));

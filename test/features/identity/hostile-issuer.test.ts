@@ -325,6 +325,15 @@ describe("a logout token", () => {
     expect(found?.notBefore).not.toBeNull();
   });
 
+  test("that met a failing store does its work when it comes again", async () => {
+    const { secret } = await signIn({ claims: { sid: "s3" } });
+    const text = await token({ sid: "s3" });
+    const signIns = { ...parts.signIns, endAtIssuer: () => Promise.reject(new Error("the store is away")) };
+    await expect(leave({ ...parts, signIns }, text)).rejects.toThrow("away");
+    await leave(parts, text);
+    expect(await currentSession(parts, "console", secret)).toBeNull();
+  });
+
   const wrong: Record<string, Said> = {
     "that is old": { iat: Math.floor(Date.now() / 1000) - 200 },
     "of the future": { iat: Math.floor(Date.now() / 1000) + 200 },
