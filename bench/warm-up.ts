@@ -50,7 +50,8 @@ async function main(): Promise<void> {
   const starts = new Map<string, Start[]>(waits.map((wait) => [wait, []]));
   for (let round = 0; round < Number(values.rounds); round++)
     for (const [at, wait] of (round % 2 === 0 ? waits : waits.toReversed()).entries()) {
-      // A new database for each, because each makes an organization. Making the tables is part of the start.
+      // Each node gets a new database, because it creates the organization of the bench. Its measured start includes the
+      // creation of the tables.
       const databaseUrl = await databaseBeside(server.url, `start_${round}_${at}`);
       const stores = { databaseUrl, redisUrl: `${counters.url}/${at}` };
       starts.get(wait)!.push(await startOf({ program, engineUrl: engine.url, stores }, Number(wait)));

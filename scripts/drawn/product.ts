@@ -1,4 +1,5 @@
-// The product as mutants see it: its TypeScript and its SQL functions, with every mutant and every part.
+// The product as mutants see it: its TypeScript and its SQL functions, with every mutant, and every part (a function, or
+// a statement outside of functions) whose runs are recorded.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,7 +17,7 @@ export interface Product {
   /** Every mutant of the files that were asked for. */
   sites: readonly Site[];
   parts: ReadonlyMap<string, readonly Part[]>;
-  /** The parts of which one must run for a test to notice the mutant; null if that can't be told. */
+  /** The parts of which a test must run at least one in order to notice the mutant; null if that is not known. */
   placeOf(site: Site): Place | null;
 }
 

@@ -17,7 +17,7 @@ export function readText(path: string): string | null {
 /** The lowest memory limit of the control groups of this process (version 2 or 1); null if none sets one. */
 export function memoryLimitBytes(read: ReadText): number | null {
   const limits = memoryFiles(read("/proc/self/cgroup") ?? "").map((path) => Number(read(path)?.trim() || Number.NaN));
-  // A group without a limit has `max` in its file, or a number larger than any machine.
+  // A control group without a limit has `max` in its file (version 2), or more bytes than any machine has (version 1).
   const real = limits.filter((bytes) => bytes > 0 && bytes < 2 ** 60);
   return real.length > 0 ? Math.min(...real) : null;
 }

@@ -1,10 +1,11 @@
 /**
  * The sixteen faults of FailoverBench (github.com/failoverbench/failoverbench, scenarios/catalogue.yaml), each with
- * its verdict, in each protocol and in three modes. The first engine fails, and a healthy spare is behind it.
+ * the outcome that FailoverBench expects, for clients of each protocol and in three modes. The first engine fails, and a
+ * healthy spare is behind it.
  * - streamed: the client gets a stream.
  * - whole: the engine is asked without streaming.
  * - collected: the engine streams, and the client gets one JSON answer.
- * Some of them also where engines speak Messages or Responses.
+ * Engines speak Chat Completions; some faults are tested with engines that speak Messages or Responses, too.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/features/receipts/receipt-shape.ts";

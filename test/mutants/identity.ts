@@ -153,8 +153,8 @@ export const identity: Mutant[] = [
   {
     name: "a logout token counts again and again",
     file: "src/features/identity/verified.ts",
-    find: 'isFirst(uses, "logout token",',
-    replace: "isFirst(uses, crypto.randomUUID(),",
+    find: 'const use = ["logout token",',
+    replace: "const use = [crypto.randomUUID(),",
     caughtBy: [`${hostile} > ends what was begun under its session, once`],
     rule: consoleRule,
   },

@@ -2,8 +2,8 @@
  * THE MODULE CLI: the commands. `run` takes the words of a command line and returns the exit code.
  *
  * 0: success. 1: failure, with a one-line reason on stderr. 2: usage error. With `--json`, stdout holds one JSON value
- * and nothing else, and no prompt appears. Commands use `Management` (src/admin/management/verbs.ts) and `Services`;
- * connect.ts finds the data.
+ * and nothing else, and no prompt appears. Commands act through `Management` (src/admin/management/verbs.ts) and
+ * `Services`. connect.ts decides whether these reach a server over HTTP, a running server's socket, or the database.
  */
 import { type Command, CommanderError } from "commander";
 import { addAgentCommands, agentNames, withoutAgentsOptions } from "./agents/commands.ts";

@@ -64,7 +64,7 @@ function dialectRowsOf(verdicts: Verdicts, dialect: Dialect): DialectRows {
   return rows;
 }
 
-/** The rows of a model that this engine serves. Lists have only what was found. */
+/** The rows of a model, by what its engine answered. A list names only what the engine was found to support. */
 export function modelRows(verdicts: Verdicts): Pick<ModelEntry, "capabilities" | "bounds" | "extra_params"> {
   const capabilities = capabilitiesOf(verdicts, "yes");
   const extra = samplingFields.filter((name) => verdicts.get(`field_${name}`) === "yes");

@@ -1,4 +1,4 @@
-// Strangers who ask for codes of devices, which cost a statement of the database each.
+// A flood of requests for device codes (OAuth) without credentials. Each costs a statement of the database.
 import { expect, test } from "bun:test";
 import { oauthOperations } from "../../../src/admin/people/oauth.ts";
 import { unknownCredentialLimits, unknownCredentials } from "../../../src/core/auth/unknown-credentials.ts";

@@ -169,8 +169,8 @@ describe("a report by the days or months of a zone reads what one of UTC reads, 
         usage_day: [range("2026-01-10", "2026-01-12")],
         usage_hour: [range("2026-01-09T23:00", "2026-01-10"), range("2026-01-12", "2026-01-12T23:00")],
       },
-      // The last hours of the first day and of the last day are not among the ranges that moved, as they are in no
-      // whole days.
+      // The hour before a midnight of UTC belongs to Berlin's next day. It moves within days that are read whole. Of the
+      // first and the last day of UTC, single hours are read.
       moved: [range("2026-01-10T23:00", "2026-01-11"), range("2026-01-11T23:00", "2026-01-12")],
     });
   });
