@@ -536,6 +536,14 @@ export const protocol: Mutant[] = [
     rule: "docs/engines.md, Embeddings, rerank and completions",
   },
   {
+    name: "an echo of the prompt is counted as output",
+    file: "src/features/operations/echo.ts",
+    find: "isEcho ? piece.slice(end) : ",
+    replace: "isEcho ? piece : ",
+    caughtBy: ["test/features/operations/odd-completions.test.ts > wherever an engine cuts it"],
+    rule: "docs/protocols.md, Embeddings, rerank and completions",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

@@ -19,6 +19,7 @@ import { isObject } from "../../core/protocol/json.ts";
 import { usageReported } from "../../core/protocol/openai-usage.ts";
 import { answerCutShort, errorOf, refusalFault } from "../../core/protocol/refusal.ts";
 import type { Report } from "../../core/protocol/report.ts";
+import type { Generated } from "./echo.ts";
 import type { Checking } from "./passing.ts";
 import { type Item, Sieve, type Sifting } from "./sieve.ts";
 
@@ -52,7 +53,7 @@ class Choice implements Sifting {
 }
 
 /** The check of the choices of an answer that is not streamed. */
-export function choiceChecking({ dialect = dialects.generic }: AnswerContext): Checking {
+export function choiceChecking({ dialect = dialects.generic }: AnswerContext, generated: Generated): Checking {
   const finish = new FinishReason(dialect.finishReasons);
   const choice = new Choice(finish, () => reasonOf(finish));
   return {
@@ -65,7 +66,7 @@ export function choiceChecking({ dialect = dialects.generic }: AnswerContext): C
       if (items !== 1) throw new UnreadableAnswer("the answer has another number of choices than one");
     },
     report: (read) => reportIn(read, dialect),
-    written: () => ({ text: choice.text, reason: reasonOf(finish) }),
+    written: () => ({ text: generated(choice.text), reason: reasonOf(finish) }),
   };
 }
 
@@ -82,14 +83,20 @@ export class ChoiceDecoder implements EngineDecoder {
   readonly #identity: ResponseIdentity;
   readonly #dialect: Dialect;
   readonly #leftOut: AnswerContext["leftOut"];
+  readonly #generated: Generated;
   readonly #finish: FinishReason;
   #isBegun = false;
   #isOver = false;
 
-  constructor(identity: ResponseIdentity, { dialect = dialects.generic, leftOut }: AnswerContext) {
+  constructor(
+    identity: ResponseIdentity,
+    { dialect = dialects.generic, leftOut }: AnswerContext,
+    generated: Generated,
+  ) {
     this.#identity = identity;
     this.#dialect = dialect;
     this.#leftOut = leftOut;
+    this.#generated = generated;
     this.#finish = new FinishReason(dialect.finishReasons);
   }
 
@@ -117,9 +124,11 @@ export class ChoiceDecoder implements EngineDecoder {
     return this.#ended(false);
   }
 
-  #written(delta: string, bytes: Uint8Array): InferenceEvent[] {
-    if (delta === "") return [];
-    return [...this.#beginning(), { type: "part-delta", index: 0, delta }, { type: "passed", bytes }];
+  #written(text: string, bytes: Uint8Array): InferenceEvent[] {
+    if (text === "") return [];
+    const delta = this.#generated(text);
+    const counted = delta === "" ? [] : [{ type: "part-delta", index: 0, delta } as const];
+    return [...this.#beginning(), ...counted, { type: "passed", bytes }];
   }
 
   #beginning(): InferenceEvent[] {

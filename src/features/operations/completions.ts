@@ -6,6 +6,7 @@ import { ChoiceDecoder, choiceChecking } from "./choices.ts";
 import { inputsOf, promptOf, textsOf, wrongPrompt } from "./completion-input.ts";
 import { CompletionEncoder, headOf } from "./completion-stream.ts";
 import { Completion, CompletionChunk, CompletionsRequest } from "./contract.ts";
+import { generatedFor } from "./echo.ts";
 import { type EngineShape, engineCodec } from "./engine.ts";
 import { infill } from "./infill.ts";
 import { passed } from "./passed.ts";
@@ -37,9 +38,11 @@ const engine: EngineShape<CompletionsRequest> = {
       return { feature: "log probabilities of completions", param: "logprobs" };
     return null;
   },
-  reader: (_, identity, context, answer_bytes_max) =>
-    new PassedReader({ identity, checking: choiceChecking(context), answer_bytes_max, leftOut: context.leftOut }),
-  decoder: (identity, context) => new ChoiceDecoder(identity, context),
+  reader(wire, identity, context, answer_bytes_max) {
+    const checking = choiceChecking(context, generatedFor(wire));
+    return new PassedReader({ identity, checking, answer_bytes_max, leftOut: context.leftOut });
+  },
+  decoder: (wire, identity, context) => new ChoiceDecoder(identity, context, generatedFor(wire)),
 };
 
 const completions: Passing<CompletionsRequest> = {

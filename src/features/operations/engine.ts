@@ -52,7 +52,7 @@ export interface EngineShape<Wire> {
   /** Makes the reader of an answer that is not streamed. */
   reader(wire: Wire, identity: ResponseIdentity, context: AnswerContext, answer_bytes_max: number): AnswerReader;
   /** Makes the decoder of a streamed answer. */
-  decoder?(identity: ResponseIdentity, context: AnswerContext): EngineDecoder;
+  decoder?(wire: Wire, identity: ResponseIdentity, context: AnswerContext): EngineDecoder;
 }
 
 export function engineCodec<Wire>(
@@ -80,7 +80,7 @@ export function engineCodec<Wire>(
     },
     stream: {
       decoder(identity, context = {}) {
-        if (decoder) return decoder(identity, context);
+        if (decoder) return decoder(held.wire, identity, context);
         throw new Error("this answer is not streamed");
       },
     },

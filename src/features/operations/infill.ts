@@ -41,7 +41,7 @@ export const infill: EngineShape<CompletionsRequest> = {
   },
   lacks: (wire) => (typeof promptOf(wire) === "string" ? null : { feature: "a suffix of token ids", param: "suffix" }),
   reader: (_, identity, __, answer_bytes_max) => new InfillReader(identity, answer_bytes_max),
-  decoder: (identity) => new InfillDecoder(identity),
+  decoder: (_, identity) => new InfillDecoder(identity),
 };
 
 class InfillDecoder implements EngineDecoder {

@@ -1,0 +1,106 @@
+/** Engines' odd answers to completions: an echo of the prompt, and tokens that have no text of their own. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { eventsOf, startService, words } from "../../harness/engine.ts";
+import { nanosOf } from "../../harness/money.ts";
+import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+
+interface Choice {
+  index: number;
+  text: string;
+  logprobs?: { tokens: string[]; token_logprobs: number[] } | null;
+  finish_reason: string | null;
+}
+interface Chunk {
+  choices?: Choice[];
+  usage?: { prompt_tokens: number; completion_tokens: number } | null;
+}
+
+/** The odd engine's answer to the next request: whole, or the chunks of a stream. */
+let said: Chunk | Chunk[] = [];
+const odd = Bun.serve({
+  port: 0,
+  fetch() {
+    if (!Array.isArray(said)) return Response.json(said);
+    const events = [...said.map((chunk) => JSON.stringify(chunk)), "[DONE]"].map((data) => `data: ${data}\n\n`);
+    return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
+  },
+});
+const model = "acme/odd-1";
+const service = await startService({
+  engine: { directives: "" },
+  upstream: `dialect: generic\n  odd:\n    url: "http://127.0.0.1:${odd.port}/v1"\n    dialect: vllm`,
+  extraModels: `
+  - id: ${model}
+    kind: completion
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 0.1, output: 0.4 }
+    routes: [{ upstream: odd, model: odd }]`,
+});
+afterAll(async () => {
+  await service.stop();
+  await odd.stop(true);
+}, 60_000);
+
+/** A chunk, or a whole answer, with this choice. */
+const chunk = (text: string, finish_reason: string | null = null): Chunk => ({
+  choices: [{ index: 0, text, finish_reason }],
+});
+const complete = (body: object) => service.post("/v1/completions", { model, ...body });
+
+const chunksOf = async (response: Response): Promise<Chunk[]> => {
+  const events = await eventsOf(response);
+  expect(events.at(-1)).toBe("[DONE]");
+  return events.slice(0, -1).map((event) => JSON.parse(event) as Chunk);
+};
+const choicesOf = async (response: Response) => (await chunksOf(response)).flatMap(({ choices = [] }) => choices);
+const textOf = (choices: readonly Choice[]) => choices.map(({ text }) => text).join("");
+
+describe("an echo of the prompt is not counted as output", () => {
+  const prompt = words(400);
+  const ids = Array.from({ length: 400 }, (_, at) => at);
+  const usage = { prompt_tokens: 400, completion_tokens: 1 };
+  const charged = async (response: Response) => {
+    const receipt = await endedReceipt(service, requestIdOf(response));
+    expect(receipt).toMatchObject({ usage: { input_tokens: 400, output_tokens: 1, source: "reported" } });
+    return nanosOf(receipt.cost.charged);
+  };
+  const asked = { max_tokens: 1, echo: true, logprobs: 1 };
+
+  for (const [form, sent] of [
+    ["a text", prompt],
+    ["token ids", ids],
+  ] as const) {
+    test(`of ${form}, in a whole answer`, async () => {
+      said = { ...chunk(`${prompt} on`, "length"), usage };
+      const response = await complete({ ...asked, prompt: sent });
+      const { choices, usage: told } = (await response.json()) as Chunk;
+      expect([textOf(choices!), told]).toEqual([`${prompt} on`, expect.objectContaining(usage)]);
+      expect(await charged(response)).toBe(400 * 100 + 400);
+    });
+
+    test(`of ${form}, in the first chunk of a stream`, async () => {
+      said = [chunk(`${prompt} on`), chunk("", "length"), { choices: [], usage }];
+      const response = await complete({ ...asked, prompt: sent, stream: true });
+      expect(textOf(await choicesOf(response))).toBe(`${prompt} on`);
+      expect(await charged(response)).toBe(400 * 100 + 400);
+    });
+  }
+
+  test("wherever an engine cuts it", async () => {
+    const cut = [prompt.slice(0, 700), prompt.slice(700, 701), `${prompt.slice(701)} on`];
+    said = [...cut.map((text) => chunk(text)), { ...chunk("", "length"), usage }];
+    const response = await complete({ ...asked, prompt, stream: true });
+    expect(textOf(await choicesOf(response))).toBe(`${prompt} on`);
+    expect(await charged(response)).toBe(400 * 100 + 400);
+  });
+
+  test("and a text that only begins like the prompt is output as a whole", async () => {
+    const texts = [prompt.slice(0, 1000), words(300)];
+    said = [...texts.map((text) => chunk(text)), { ...chunk("", "stop"), usage }];
+    const response = await complete({ ...asked, max_tokens: 600, prompt, stream: true });
+    expect(textOf(await choicesOf(response))).toBe(texts.join(""));
+    const { usage: counted } = await endedReceipt(service, requestIdOf(response));
+    expect(counted.output_tokens).toBeGreaterThan(200);
+  });
+});
