@@ -544,6 +544,14 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Embeddings, rerank and completions",
   },
   {
+    name: "a token without text loses its log probabilities in a stream",
+    file: "src/features/operations/choices.ts",
+    find: 'if (text === "" && !hasLogprobs) return [];',
+    replace: 'if (text === "") return [];',
+    caughtBy: ["test/features/operations/odd-completions.test.ts > log probabilities of tokens without text"],
+    rule: "docs/protocols.md, Embeddings, rerank and completions",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

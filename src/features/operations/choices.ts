@@ -35,6 +35,7 @@ class Choice implements Sifting {
   readonly #finish: FinishReason;
   readonly #ending: () => StopReason | null;
   text = "";
+  hasLogprobs = false;
 
   constructor(finish: FinishReason, ending: () => StopReason | null) {
     this.#finish = finish;
@@ -46,6 +47,7 @@ class Choice implements Sifting {
     if ((item.get("index")?.value ?? 0) !== 0 || typeof text !== "string")
       throw new UnreadableAnswer("a choice has a wrong index, or no text");
     this.text += text;
+    this.hasLogprobs ||= item.get("logprobs")?.kind === "object";
     this.#finish.take(item.get("finish_reason")?.value);
     const logprobs = item.has("logprobs") ? "" : ',"logprobs":null';
     return `${logprobs},"finish_reason":${JSON.stringify(this.#ending())}`;
@@ -114,18 +116,20 @@ export class ChoiceDecoder implements EngineDecoder {
     sieve.push(encoder.encode(data));
     const error = sieve.members.get("error") ?? sieve.members.get("detail");
     if (error) return this.#failed(errorFault(error, this.#dialect));
-    sieve.end();
+    // A chunk that only reports usage may have no choices.
+    sieve.end({ needsList: false });
     if (this.#finish.isFailed) return this.#failed(answerCutShort("finish_reason"));
     const report = reportIn(sieve.members, this.#dialect);
-    return [...this.#written(choice.text, sieve.take()), ...(report ? [{ type: "usage", ...report } as const] : [])];
+    return [...this.#written(choice, sieve.take()), ...(report ? [{ type: "usage", ...report } as const] : [])];
   }
 
   end(): InferenceEvent[] {
     return this.#ended(false);
   }
 
-  #written(text: string, bytes: Uint8Array): InferenceEvent[] {
-    if (text === "") return [];
+  /** A choice without text may have the log probabilities of a token, such as the first bytes of a character. */
+  #written({ text, hasLogprobs }: Choice, bytes: Uint8Array): InferenceEvent[] {
+    if (text === "" && !hasLogprobs) return [];
     const delta = this.#generated(text);
     const counted = delta === "" ? [] : [{ type: "part-delta", index: 0, delta } as const];
     return [...this.#beginning(), ...counted, { type: "passed", bytes }];

@@ -177,9 +177,9 @@ export class Sieve {
   }
 
   /** Checks at the end of the answer that the answer is complete. Throws UnreadableAnswer if it is not. */
-  end(): void {
+  end({ needsList = true } = {}): void {
     if (this.#at !== At.End) throw malformed();
-    if (!this.hasList) throw new UnreadableAnswer(`the answer has no '${this.#sifting.list}'`);
+    if (needsList && !this.hasList) throw new UnreadableAnswer(`the answer has no '${this.#sifting.list}'`);
   }
 
   /** Handles a byte between values. Returns the index from which bytes are still to be copied. */

@@ -43,7 +43,7 @@ afterAll(async () => {
 }, 60_000);
 
 /** A chunk, or a whole answer, with this choice. */
-const chunk = (text: string, finish_reason: string | null = null): Chunk => ({
+const chunk = (text: string, finish_reason: string | null = null): Chunk & { choices: Choice[] } => ({
   choices: [{ index: 0, text, finish_reason }],
 });
 const complete = (body: object) => service.post("/v1/completions", { model, ...body });
@@ -102,5 +102,28 @@ describe("an echo of the prompt is not counted as output", () => {
     expect(textOf(await choicesOf(response))).toBe(texts.join(""));
     const { usage: counted } = await endedReceipt(service, requestIdOf(response));
     expect(counted.output_tokens).toBeGreaterThan(200);
+  });
+});
+
+describe("a stream", () => {
+  test("has the log probabilities of tokens without text: first bytes of a character, and the token of the end", async () => {
+    const token = (text: string, name: string, at: number) => ({
+      choices: [{ ...chunk(text).choices[0]!, logprobs: { tokens: [name], token_logprobs: [-at] } }],
+    });
+    said = [token("", "bytes:e6", 1), token("日", "bytes:97a5", 2), token("", "</s>", 3), chunk("", "stop")];
+    const response = await complete({ prompt: "a", max_tokens: 9, logprobs: 0, stream: true });
+    const choices = await choicesOf(response);
+    expect(textOf(choices)).toBe("日");
+    expect(choices.flatMap(({ logprobs }) => logprobs?.tokens ?? [])).toEqual(["bytes:e6", "bytes:97a5", "</s>"]);
+    expect(choices.flatMap(({ logprobs }) => logprobs?.token_logprobs ?? [])).toEqual([-1, -2, -3]);
+    expect(choices.map(({ finish_reason }) => finish_reason)).toEqual([null, null, null, "stop"]);
+  });
+
+  test("may report its usage in a chunk without choices", async () => {
+    said = [chunk("on", "stop"), { usage: { prompt_tokens: 3, completion_tokens: 1 } }];
+    const response = await complete({ prompt: "a b c", stream: true });
+    expect(textOf(await choicesOf(response))).toBe("on");
+    const { outcome, usage } = await endedReceipt(service, requestIdOf(response));
+    expect([outcome, usage.input_tokens, usage.source]).toEqual(["completed", 3, "reported"]);
   });
 });
