@@ -209,8 +209,10 @@ function* repeatedIds(models: unknown[]): FoundProblems {
 }
 
 const modelRules = (upstreams: string[], entries: Record<string, unknown>): Rules<ModelEntry> => ({
-  *onlyChatEnginesGoOn({ routes }) {
+  *onlyChatEnginesGoOn({ routes, kind = "chat" }) {
     for (const [index, route] of routes.entries()) {
+      if (route.continue && kind !== "chat")
+        yield [["routes", index, "continue"], `is for models of the kind chat; remove it`];
       const { protocol = "openai-chat" } = record(entries[route.upstream]);
       if (route.continue && protocol !== "openai-chat")
         yield [

@@ -103,7 +103,7 @@ describe("sluice.yaml", () => {
       expectProblem("smtp.from: must be an address of mail", `smtp: { host: smtp.example, from: ${from} }\n`);
   });
 
-  test("only an engine that speaks openai-chat may continue an answer", () => {
+  test("only an engine that speaks openai-chat may continue an answer, and only a chat's", () => {
     const continuing = withModel({ routes: [{ upstream: "main", model: "m", continue: true }] });
     expect(configured(continuing).catalog.models.get("acme/writer-1")?.routes[0]?.continues).toBe(true);
     for (const protocol of ["anthropic-messages", "openai-responses"])
@@ -111,6 +111,8 @@ describe("sluice.yaml", () => {
         "models[0].routes[0].continue: needs an engine that speaks openai-chat",
         continuing.replace('/v1"', `/v1", protocol: ${protocol}`),
       );
+    const completing = withModel({ kind: "completion", routes: [{ upstream: "main", model: "m", continue: true }] });
+    expectProblem("models[0].routes[0].continue: is for models of the kind chat; remove it", completing);
   });
 
   test("an engine may take instructions at the head alone", () => {

@@ -552,6 +552,14 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Embeddings, rerank and completions",
   },
   {
+    name: "a completion begins anew behind its first half",
+    file: "src/features/continuation/continuing.ts",
+    find: " || passed || ",
+    replace: " || ",
+    caughtBy: ["test/features/continuation/continuing.test.ts > only a streamed text without a form"],
+    rule: "docs/routing.md, Going on in mid-answer",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

@@ -47,11 +47,12 @@ const formFields = [
 
 /**
  * Whether an answer to this request may be continued at another engine: only if it is a text without a required format.
+ * A completion (`passed`) has no conversation to which the text so far could be added.
  */
 export function mayGoOn(asked: Pick<RunRequest, "model" | "request" | "fetched">): boolean {
   const { model, request } = asked;
-  const { format, toolChoice, compaction, turns, extra } = request;
-  if (!isReadAsProduced(asked) || format || compaction || !model.routes.some(({ continues }) => continues))
+  const { format, toolChoice, compaction, turns, extra, passed } = request;
+  if (!isReadAsProduced(asked) || format || compaction || passed || !model.routes.some(({ continues }) => continues))
     return false;
   if (formFields.some((name) => name in extra)) return false;
   const isForced = toolChoice?.kind === "required" || toolChoice?.kind === "tool";

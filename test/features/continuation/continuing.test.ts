@@ -225,6 +225,7 @@ test("only a streamed text without a form may go on, and only where an engine ca
     { toolChoice: { kind: "required" } },
     { toolChoice: { kind: "allowed", mode: "required", names: [] } },
     { compaction: {} },
+    { passed: {} },
     { turns: [{ role: "assistant", parts: [] }] },
   ])
     expect([more, may(more)]).toEqual([more, false]);
