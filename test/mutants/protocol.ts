@@ -560,6 +560,14 @@ export const protocol: Mutant[] = [
     rule: "docs/routing.md, Going on in mid-answer",
   },
   {
+    name: "an empty suffix is sent",
+    file: "src/features/operations/completions.ts",
+    find: "suffix: wire.suffix || undefined,",
+    replace: "suffix: wire.suffix,",
+    caughtBy: ["test/features/operations/completions.test.ts > that is empty is none"],
+    rule: "docs/protocols.md, Embeddings, rerank and completions",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

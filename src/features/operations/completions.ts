@@ -23,6 +23,8 @@ const engine: EngineShape<CompletionsRequest> = {
     model,
     prompt: promptOf({ ...wire, prompt: wire.prompt }),
     max_tokens: request.outputTokens_max,
+    // Engines that fill nothing in refuse the field whatever it holds.
+    suffix: wire.suffix || undefined,
     // The engine transformers fails on an empty list.
     stop: wire.stop?.length ? wire.stop : undefined,
     stream,

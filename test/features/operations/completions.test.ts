@@ -154,6 +154,11 @@ describe("a streamed answer", () => {
 });
 
 describe("a suffix", () => {
+  test("that is empty is none: vLLM refuses the field whatever it holds", async () => {
+    expect((await complete({ prompt: "a", suffix: "" })).status).toBe(200);
+    expect(asked()).not.toHaveProperty("suffix");
+  });
+
   test("is sent to llama.cpp's own path, and its answer has our form, whole and streamed", async () => {
     const body = { model: fimModel, prompt: "return", suffix: "\n}", max_tokens: 8 };
     const response = await service.post("/v1/completions", body);
