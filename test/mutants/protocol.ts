@@ -568,6 +568,14 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Embeddings, rerank and completions",
   },
   {
+    name: "a text that is filled in goes without the model's extra_params",
+    file: "src/features/operations/infill.ts",
+    find: "!translated.has(name)",
+    replace: "alike.has(name)",
+    caughtBy: ["test/features/operations/completions.test.ts > own path what the model's extra_params allow"],
+    rule: "docs/protocols.md, Embeddings, rerank and completions",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

@@ -47,6 +47,12 @@ const engine: EngineShape<CompletionsRequest> = {
   decoder: (wire, identity, context) => new ChoiceDecoder(identity, context, generatedFor(wire)),
 };
 
+/** As `infill`, where an engine lacks what it lacks elsewhere. */
+const filling: EngineShape<CompletionsRequest> = {
+  ...infill,
+  lacks: (wire, dialect) => engine.lacks?.(wire, dialect) ?? infill.lacks?.(wire, dialect) ?? null,
+};
+
 const completions: Passing<CompletionsRequest> = {
   operation: "completions",
   kind: "completion",
@@ -55,8 +61,8 @@ const completions: Passing<CompletionsRequest> = {
   texts: textsOf,
   codecOf(held, answer_bytes_max) {
     const plain = engineCodec(engine, held, answer_bytes_max);
-    const filling = held.wire.suffix ? engineCodec(infill, held, answer_bytes_max) : null;
-    return (dialect) => (dialect?.completions.suffix === "infill" && filling) || plain;
+    const filled = held.wire.suffix ? engineCodec(filling, held, answer_bytes_max) : null;
+    return (dialect) => (dialect?.completions.suffix === "infill" && filled) || plain;
   },
   around: (_, identity) => ({
     head: `${headOf(identity)}[`,

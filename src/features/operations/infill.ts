@@ -18,27 +18,26 @@ import { answerCutShort, errorOf, refusalFault } from "../../core/protocol/refus
 import { reportOf } from "../../core/protocol/report.ts";
 import { Bytes } from "./bytes.ts";
 import { beginningOf, endOf } from "./choices.ts";
-import { type CompletionsRequest, promptOf } from "./completion-input.ts";
+import { promptOf } from "./completion-input.ts";
+import { CompletionsRequest } from "./contract.ts";
 import type { EngineShape } from "./engine.ts";
+
+/** The fields of the contract that have the same name and form at `/infill`. */
+const alike = new Set(["temperature", "top_p", "seed", "frequency_penalty", "presence_penalty"]);
+/** All others. The fields that are in neither are those of the model's `extra_params`, which are sent unchanged. */
+const translated = new Set(Object.keys(CompletionsRequest.properties).filter((name) => !alike.has(name)));
 
 export const infill: EngineShape<CompletionsRequest> = {
   // The path is not below `/v1`, but beside it.
   path: "/../infill",
-  encode: (wire, { stream }, { outputTokens_max }) => {
-    const { temperature, top_p, seed, stop, frequency_penalty, presence_penalty, suffix } = wire;
-    return {
-      input_prefix: promptOf(wire),
-      input_suffix: suffix ?? "",
-      n_predict: outputTokens_max,
-      stream,
-      temperature,
-      top_p,
-      seed,
-      frequency_penalty,
-      presence_penalty,
-      stop: typeof stop === "string" ? [stop] : stop,
-    };
-  },
+  encode: (wire, { stream }, { outputTokens_max }) => ({
+    ...Object.fromEntries(Object.entries(wire).filter(([name]) => !translated.has(name))),
+    input_prefix: promptOf(wire),
+    input_suffix: wire.suffix ?? "",
+    n_predict: outputTokens_max,
+    stream,
+    stop: typeof wire.stop === "string" ? [wire.stop] : wire.stop,
+  }),
   lacks: (wire) => (typeof promptOf(wire) === "string" ? null : { feature: "a suffix of token ids", param: "suffix" }),
   reader: (_, identity, __, answer_bytes_max) => new InfillReader(identity, answer_bytes_max),
   decoder: (_, identity) => new InfillDecoder(identity),

@@ -40,6 +40,7 @@ const service = await startService({
     kind: completion
     created: 1790000000
     context_window: 8192
+    extra_params: [top_k]
     prices: { input: 0.1, cached_input: 0.01, output: 0.4 }
     routes: [{ upstream: fim, model: qwen }]
   - id: acme/strict-1
@@ -173,6 +174,16 @@ describe("a suffix", () => {
     const texts = events.slice(0, -1).map((event) => (JSON.parse(event) as Chunk).choices[0]!);
     expect(texts.map(({ text }) => text).join("")).toBe(" a + b");
     expect(texts.at(-1)?.finish_reason).toBe("length");
+  });
+
+  test("has at llama.cpp's own path what the model's extra_params allow, and is refused what is refused elsewhere", async () => {
+    const body = { model: fimModel, prompt: "return", suffix: "\n}", top_k: 3, seed: 7, stop: "\n", logit_bias: {} };
+    expect((await complete(body)).status).toBe(200);
+    expect(infilled.at(-1)?.body).toEqual({
+      ...{ input_prefix: "return", input_suffix: "\n}", n_predict: 16, stream: false },
+      ...{ top_k: 3, seed: 7, stop: ["\n"] },
+    });
+    expect(await refusalOf(await complete({ ...body, echo: true }))).toEqual([400, "unsupported_feature", "echo"]);
   });
 });
 
