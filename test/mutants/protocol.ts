@@ -576,6 +576,22 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Embeddings, rerank and completions",
   },
   {
+    name: "a running response's input is said to be deleted",
+    file: "src/features/responses/operations.ts",
+    find: "? inputNotStored() : notFound()",
+    replace: "? notFound() : notFound()",
+    caughtBy: ["test/core/http/background.test.ts > its input is told to come"],
+    rule: "docs/protocols.md, Background responses",
+  },
+  {
+    name: "a HEAD of a stream stays open",
+    file: "src/features/responses/operations.ts",
+    find: 'if (call.request.method === "HEAD") return new Response',
+    replace: "if (call.left) return new Response",
+    caughtBy: ["test/core/http/background.test.ts > a HEAD of its stream"],
+    rule: "docs/protocols.md, Background responses",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

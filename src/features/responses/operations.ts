@@ -5,6 +5,7 @@ import { reserve } from "../../core/http/bounds.ts";
 import type { Call } from "../../core/http/call.ts";
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
+import { sseHead } from "../../core/http/stream.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import { jsonSuccess, jsonType, operation } from "../../core/operations/operation.ts";
 import { path } from "../../core/operations/responses.ts";
@@ -121,6 +122,8 @@ async function followedResponse(
       { param: "stream" },
     );
   }
+  // Nobody reads or cancels the body of an answer to HEAD.
+  if (call.request.method === "HEAD") return new Response(null, { headers: sseHead({}) });
   const { follower, ...stream } = followed;
   return replayed(follower, { headers: {}, heartbeat_ms: dependencies.limits.heartbeat_ms, ...stream });
 }
@@ -163,7 +166,7 @@ export const listInputItems = operation({
   path: `${path}/{id}/input_items`,
   summary: "List the input of a response",
   description:
-    "The items of the request that a stored response answers. Earlier items belong to the response that it continued from.",
+    "The items of the request that a stored response answers; of a background response, once it has ended. Earlier items belong to the response that it continued from.",
   query: Type.Object({
     limit: Type.Integer({
       description: "The most items to return.",
@@ -199,7 +202,7 @@ export const listInputItems = operation({
   }),
   async handle(dependencies: ResponsesDependencies, call, { principal, params, query: { limit, order, after } }) {
     const stored = await foundResponse(dependencies, call, principal, params.id);
-    if (!stored) throw notFound();
+    if (!stored) throw (await keptResponse(dependencies, principal, params.id)) ? inputNotStored() : notFound();
     const items = (JSON.parse(stored.input) as StoredItem[]).map(publicItem);
     if (order === "desc") items.reverse();
     const from = after === undefined ? 0 : items.findIndex((item) => item.id === after) + 1;
@@ -240,6 +243,13 @@ async function keptResponse(
   // A response begins after its grant, so it has a receipt, which names the person whose key made it.
   const receipt = await lookUp(() => ledger.receipt(organization.id, found.requestId));
   return receipt && maySee(principal, receipt.personId) ? found : null;
+}
+
+/** A background response is stored, with its input, when it has ended, unless it failed or was cancelled. */
+function inputNotStored(): Fault {
+  const message =
+    "The input of a background response can be listed once it has ended, unless it failed or was cancelled.";
+  return new Fault("response_not_found", message, { param: "id" });
 }
 
 function notFound(): Fault {

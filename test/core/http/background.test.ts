@@ -92,6 +92,37 @@ test("it ends as incomplete and as failed, too", async () => {
   expect(await ended(failed.id)).toMatchObject({ status: "failed", error: { code: "server_error" } });
 });
 
+test("its input is told to come with its end, and not to have been deleted", async () => {
+  const { id } = await begin("tokens=60 tps=100");
+  const inputOf = async () => {
+    const response = await service.fetch(`/v1/responses/${id}/input_items`);
+    return [response.status, response.status === 200 ? null : await errorOf(response)];
+  };
+  const refused = { code: "response_not_found", message: expect.stringContaining("once it has ended") };
+  expect(await inputOf()).toMatchObject([404, refused]);
+  expect(await ended(id)).toMatchObject({ status: "completed" });
+  expect(await inputOf()).toEqual([200, null]);
+});
+
+test("a HEAD of its stream has the stream's head, and leaves no request open", async () => {
+  const { id } = await begin("tokens=2000 tps=50", { stream: true });
+  const open = async () => {
+    const metrics = await (await service.fetch("/metrics", { key: null })).text();
+    return Number(/^\w*http_open_requests (\d+)$/m.exec(metrics)![1]);
+  };
+  const before = await open();
+  for (let at = 0; at < 5; at++) {
+    const head = await service.fetch(`/v1/responses/${id}?stream=true`, { method: "HEAD" });
+    expect([head.status, head.headers.get("content-type"), await head.text()]).toEqual([
+      200,
+      "text/event-stream; charset=utf-8",
+      "",
+    ]);
+  }
+  await until(async () => (await open()) <= before, 5_000, "the end of the HEAD requests");
+  expect(await cancel(id)).toMatchObject({ status: "cancelled" });
+});
+
 test("it is cancelled, once and for all, and charged for what was produced", async () => {
   const before = service.engine.counts.requests;
   const { id, request } = await begin("tokens=2000 tps=50");
