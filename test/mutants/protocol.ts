@@ -592,6 +592,14 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Background responses",
   },
   {
+    name: "numbers are passed on where base64 was asked for",
+    file: "src/features/operations/embeddings.ts",
+    find: 'packs: encoding_format === "base64" ? "embedding" : null',
+    replace: "packs: null",
+    caughtBy: ["test/features/operations/odd-answers.test.ts > come in base64"],
+    rule: "docs/protocols.md, Embeddings, rerank and completions",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

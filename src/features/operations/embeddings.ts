@@ -44,7 +44,7 @@ export const createEmbeddings = passed(embeddings, {
   path,
   summary: "Create embeddings",
   description:
-    "Turns texts, or lists of token ids, into vectors. The vectors are those of the model's engine, digit for digit. A request for a model of another kind is refused with `unsupported_feature`.",
+    "Turns texts, or lists of token ids, into vectors. The vectors are those of the model's engine, digit for digit, or its numbers as `base64` where it ignores that. A request for a model of another kind is refused with `unsupported_feature`.",
   request: EmbeddingsRequest,
   violation: ({ input }) => (input === undefined || input === null ? null : wrongInput(input)),
   returns: "The vectors, one for each input, with the input's number as `index`.",
@@ -115,7 +115,7 @@ function isIds(input: Exclude<Input, string>): input is number[] {
 }
 
 /** The check of an answer: one vector for each input, all of the same length. */
-function checking({ input, dimensions }: EmbeddingsRequest): Checking {
+function checking({ input, dimensions, encoding_format }: EmbeddingsRequest): Checking {
   const { count } = inputsOf(input);
   const seen = new Uint8Array(count);
   let position = 0;
@@ -124,6 +124,8 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
     list: "data",
     keeps: ["object", "index", "embedding"],
     reads: ["index"],
+    // SGLang and LM Studio write numbers whatever is asked for, which clients would read as base64.
+    packs: encoding_format === "base64" ? "embedding" : null,
     members: ["usage"],
     item(item) {
       // Gemini leaves out the index 0, and others leave out all of them.

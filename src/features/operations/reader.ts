@@ -33,7 +33,7 @@ export class PassedReader implements AnswerReader {
   }
 
   get held_bytes(): number {
-    return this.#sieve.bytes;
+    return this.#sieve.held_bytes;
   }
 
   get next_bytes(): number {

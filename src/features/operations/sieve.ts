@@ -1,6 +1,7 @@
 /**
  * Reads a JSON answer byte by byte as it arrives, and keeps one list of it: the fields of each item that are in the
- * contract, byte for byte as the engine wrote them. A list of vectors is never parsed and never in memory as a whole.
+ * contract, byte for byte as the engine wrote them. A list of vectors is never parsed and never in memory as a whole;
+ * one vector is, if it is written in base64.
  * Invalid JSON (`NaN` included) and other forms throw UnreadableAnswer. Pure.
  */
 import { UnreadableAnswer } from "../../core/protocol/codec.ts";
@@ -26,6 +27,7 @@ import {
   space,
   zero,
 } from "./grammar.ts";
+import { packed } from "./packing.ts";
 
 /** A field of an item, as it was read. */
 export interface Field {
@@ -47,6 +49,8 @@ export interface Sifting {
   keeps: readonly string[];
   /** The kept fields whose values are parsed. */
   reads: readonly string[];
+  /** The kept field whose list of numbers is written in base64 (packing.ts). A text is kept as it is. */
+  packs?: string | null;
   /** The members beside the list whose values are parsed. */
   members: readonly string[];
   /** Checks a complete item, and returns the fields to add to it. Throws UnreadableAnswer. */
@@ -100,6 +104,8 @@ export class Sieve {
   #field: Field | null = null;
   #isKept = false;
   #isRead = false;
+  /** Whether the field is read to be written in base64. */
+  #isPacked = false;
 
   constructor(sifting: Sifting, leftOut?: LeftOut) {
     this.#sifting = sifting;
@@ -109,6 +115,11 @@ export class Sieve {
   /** The kept bytes that have not been taken yet. */
   get bytes(): number {
     return this.#kept.length;
+  }
+
+  /** All bytes in memory, with those of a value that is being read. */
+  get held_bytes(): number {
+    return this.#kept.length + this.#reading.length;
   }
 
   take(): Uint8Array {
@@ -217,10 +228,10 @@ export class Sieve {
     }
   }
 
-  /** Whether the next value is an element of a list that is kept unchanged. */
+  /** Whether the next value is an element of a list that is kept, unchanged or in base64. */
   #isInVector(): boolean {
     const isBefore = this.#at === At.Value || this.#at === At.FirstValue;
-    return isBefore && this.#isKept && this.#open.length === inItem + 1 && !this.#open[inItem];
+    return isBefore && (this.#isKept || this.#isPacked) && this.#open.length === inItem + 1 && !this.#open[inItem];
   }
 
   /**
@@ -308,6 +319,10 @@ export class Sieve {
     const before = this.#hasKept ? "," : this.items > 0 ? ",{" : "{";
     this.#hasKept = true;
     this.#kept.addText(`${before}${JSON.stringify(name)}:`);
+    this.#isPacked = this.#sifting.packs === name && byte === bracket;
+    if (!this.#isPacked) return;
+    this.#isKept = false;
+    this.#isRead = true;
   }
 
   /** Reports a field that is dropped, unless its value is null. */
@@ -346,10 +361,12 @@ export class Sieve {
     this.#at = depth === 0 ? At.End : At.After;
     if (this.#field && depth === inItem) {
       this.#copy(bytes, from, place);
-      if (this.#isRead) this.#field.value = this.#readValue();
+      if (this.#isPacked) this.#writePacked(this.#field);
+      else if (this.#isRead) this.#field.value = this.#readValue();
       this.#field = null;
       this.#isKept = false;
       this.#isRead = false;
+      this.#isPacked = false;
     } else if (depth === inAnswer) {
       this.#copy(bytes, from, place);
       if (this.#isRead) this.members.set(this.#name, this.#readValue());
@@ -357,6 +374,12 @@ export class Sieve {
       this.#isInList = false;
     }
     return this.#isKept || this.#isRead ? from : place;
+  }
+
+  #writePacked({ numbers }: Field): void {
+    const list = this.#readValue();
+    // A list with anything else fails in `item`.
+    this.#kept.addText(numbers < 0 ? "null" : `"${packed(list as number[])}"`);
   }
 
   #itemEnded(): void {

@@ -138,6 +138,48 @@ test("vectors stay byte for byte, in the engine's order, and nothing else of the
   );
 });
 
+describe("vectors that are asked for in base64, and that the engine writes as lists,", () => {
+  const packedOf = (numbers: number[]) => Buffer.from(new Float32Array(numbers).buffer).toString("base64");
+  const asks = (dimensions?: number) =>
+    service.post("/v1/embeddings", { model: alone, input: ["a", "b"], encoding_format: "base64", dimensions });
+
+  test("come in base64, beside one that the engine has written so", async () => {
+    said = answer(
+      [vector(1, "[ 1.0, -0.10E+2,0.1 ]"), vector(0, '"AAAAAAAAAAAAAAAA"')],
+      ',"usage":{"prompt_tokens":5}',
+    );
+    const response = await asks(3);
+    expect(await response.text()).toBe(
+      `{"object":"list","data":[{"index":1,"object":"embedding","embedding":"${packedOf([1, -10, 0.1])}"},{"index":0,"object":"embedding","embedding":"AAAAAAAAAAAAAAAA"}],"model":"${alone}","usage":{"prompt_tokens":5,"total_tokens":5}}`,
+    );
+  });
+
+  test("stay checked: their length, their numbers, and what a 32-bit float can hold", async () => {
+    for (const [first, dimensions, status] of [
+      ["[0.5,1,2]", undefined, 503],
+      ["[0.5,1]", 3, 400],
+      ["[]", undefined, 503],
+      ['[0.5,"1"]', undefined, 503],
+      ["[0.5,[1]]", undefined, 503],
+      ["[0.5,1e39]", undefined, 503],
+      ["[0.5,1]", 2, 200],
+    ] as const) {
+      said = answer([vector(0, first), vector(1, "[0.5,1]")]);
+      expect([first, (await asks(dimensions)).status]).toEqual([first, status]);
+      // Failures in a row would close the engine's route.
+      said = answer([vector(0), vector(1)]);
+      expect((await asks()).status).toBe(200);
+    }
+  });
+
+  test("pass piece by piece if they are many", async () => {
+    const numbers = Array.from({ length: 150_000 }, (_, at) => at / 7);
+    said = answer([vector(0, JSON.stringify(numbers)), vector(1, JSON.stringify(numbers))]);
+    const { data } = (await (await asks()).json()) as { data: { embedding: string }[] };
+    expect(data.map(({ embedding }) => embedding === packedOf(numbers))).toEqual([true, true]);
+  });
+});
+
 test("vectors without an index have that of their place: Gemini leaves out 0, others all", async () => {
   for (const items of [
     [unnumbered, vector(1)],
@@ -197,6 +239,31 @@ test("a report that is the number of characters is not believed", async () => {
   const { usage } = await endedReceipt(service, requestIdOf(response));
   expect(usage.source).toBe("estimated");
   expect(usage.input_tokens).toBeLessThan(texts.join("").length);
+});
+
+test("however an answer is cut, its vectors in base64 have the numbers of its lists", () => {
+  const item = fc.record({ index: fc.nat(), embedding: fc.array(fc.float({ noNaN: true, noDefaultInfinity: true })) });
+  const sizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 9 }), fc.nat(10_000)), { minLength: 1, maxLength: 5 });
+  fc.assert(
+    fc.property(fc.array(item), sizes, fc.constantFrom(0, 2), (data, cuts, indent) => {
+      const sieve = new Sieve({
+        ...{ list: "data", keeps: ["index", "embedding"], reads: ["index"], members: [] },
+        packs: "embedding",
+        item: () => "",
+      });
+      const bytes = encoder.encode(JSON.stringify({ data }, null, indent));
+      for (let at = 0, turn = 0; at < bytes.length; turn++) {
+        const size = Math.max(1, cuts[turn % cuts.length]!);
+        sieve.push(bytes.subarray(at, at + size));
+        at += size;
+      }
+      sieve.end();
+      const kept = JSON.parse(`[${decoder.decode(sieve.take())}]`) as { index: number; embedding: string }[];
+      const floatsIn = (text: string) => [...new Float32Array(Uint8Array.from(Buffer.from(text, "base64")).buffer)];
+      const plain = JSON.parse(JSON.stringify(data)) as typeof data;
+      expect(kept.map(({ index, embedding }) => ({ index, embedding: floatsIn(embedding) }))).toEqual(plain);
+    }),
+  );
 });
 
 test("however an answer is cut, the same is kept of it, and any other input is an error or the same as JSON.parse has", () => {
