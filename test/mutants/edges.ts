@@ -75,6 +75,14 @@ export const edges: Mutant[] = [
     rule: imageRule,
   },
   {
+    name: "an address that asks for a server to write to takes a standby",
+    file: "src/stores/postgres/address.ts",
+    find: '["read-write", "primary"]',
+    replace: '["read-write", "read-write"]',
+    caughtBy: ["test/stores/postgres/standby.test.ts > of several servers one that is read-write"],
+    rule: "docs/databases.md, Failover",
+  },
+  {
     name: "a database that only reads is ready",
     file: "src/stores/postgres/admits.ts",
     find: "select usage_trial()",

@@ -26,6 +26,20 @@ const form = /^postgres(?:ql)?:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?]*)(?:\/(
 /** Options of libpq that need no action in this client. */
 const ignored = new Set(["channel_binding", "gssencmode", "krbsrvname", "sslcompression", "keepalives", "pgbouncer"]);
 
+type Target = Address["login"]["target_session_attrs"];
+/**
+ * The kinds of server that libpq knows, in the words that get them from the driver. For `read-write` and `read-only`
+ * the driver compares a setting that a standby shares with its primary, so it is asked for these themselves.
+ */
+const targets = new Map<string, Target>([
+  ["any", undefined],
+  ["read-write", "primary"],
+  ["read-only", "standby"],
+  ["primary", "primary"],
+  ["standby", "standby"],
+  ["prefer-standby", "prefer-standby"],
+]);
+
 export function addressOf(url: string): Address {
   const [, user, password, hosts = "", name, query = ""] =
     form.exec(url.trim()) ?? refuse("it does not have this form");
@@ -39,16 +53,20 @@ export function addressOf(url: string): Address {
   const places = placesOf(take("host") ?? decoded(hosts), take("port"));
   const database = take("dbname") ?? (name ? decoded(name) : undefined);
   const security = securityOf(take, refuse);
-  const target = take("target_session_attrs");
+  const target = targetOf(take("target_session_attrs"));
   const login: Address["login"] = {
     ...(user ? { user: decoded(user) } : {}),
     ...(password === undefined ? {} : { password: decoded(password) }),
     ...(database === undefined ? {} : { database }),
-    ...(target === undefined ? {} : { target_session_attrs: target as "primary" }),
+    ...(target === undefined ? {} : { target_session_attrs: target }),
   };
   for (const option of ignored) options.delete(option);
   const label = `${places.map((place) => place.label).join(",")}/${database ?? ""}`;
   return { places, security, login, settings: Object.fromEntries(options), label };
+}
+
+function targetOf(kind = "any"): Target {
+  return targets.has(kind) ? targets.get(kind) : refuse("its target_session_attrs is not one of libpq's");
 }
 
 function placesOf(hosts: string, port = "5432"): Address["places"] {

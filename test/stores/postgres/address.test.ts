@@ -42,6 +42,10 @@ describe("an address", () => {
     expect(mode("?sslrootcert=system")).toMatchObject({ mode: "verify-full", authorities: "system" });
   });
 
+  test("may say that any kind of server will do", () => {
+    expect(addressOf("postgres://a,b/d?target_session_attrs=any").login).toEqual({ database: "d" });
+  });
+
   const bad = {
     empty: "",
     "of another kind": `mysql://ann:${secret}@h/d`,
@@ -52,6 +56,7 @@ describe("an address", () => {
     "with a bare slash after a number": `postgres://ann:12345/x${secret}@h/d`,
     "with a port that is none": `postgres://ann:${secret}@h:99999/d`,
     "with a space in the host": `postgres://ann:${secret}@h h/d`,
+    "with an unknown kind of server": `postgres://ann:${secret}@h/d?target_session_attrs=leader`,
     "with an unknown sslmode": `postgres://ann:${secret}@h/d?sslmode=maybe`,
     "with verify-full and no authorities": `postgres://ann:${secret}@h/d?sslmode=verify-full`,
     "with verify-ca and the system's": `postgres://ann:${secret}@h/d?sslmode=verify-ca&sslrootcert=system`,
