@@ -322,13 +322,15 @@ async function openForServing(
 ): Promise<Database> {
   const isNew = creates(storage);
   const prepare = async (database: Database) => {
-    const [{ prepareToServe }, { whyNoSessions }] = await Promise.all([
+    const [{ prepareToServe }, { whyNoSessions }, { assertWritable }] = await Promise.all([
       import("../../db/migrate.ts"),
       import("../stores/postgres/sessions.ts"),
+      import("../stores/postgres/admits.ts"),
     ]);
     const problem = await whyNoSessions(database);
     if (problem) throw new Error(`cannot use the database: ${problem}`);
     await prepareToServe(database, mayMigrate || isNew);
+    await assertWritable(database);
   };
   return prepared(storage, prepare, connecting);
 }

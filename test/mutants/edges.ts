@@ -83,6 +83,14 @@ export const edges: Mutant[] = [
     rule: "docs/databases.md, Failover",
   },
   {
+    name: "a connection that has reached a standby stays there",
+    file: "src/stores/postgres/connection.ts",
+    find: 'if (failed.code === "25006") lose();',
+    replace: "",
+    caughtBy: ["test/stores/postgres/standby.test.ts > each connection that was made to a standby"],
+    rule: "docs/databases.md, Failover",
+  },
+  {
     name: "a database that only reads is ready",
     file: "src/stores/postgres/admits.ts",
     find: "select usage_trial()",

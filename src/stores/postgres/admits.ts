@@ -2,6 +2,15 @@
 import { answeredWithin, type Database } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 
+const triedOn = (db: Database) => db.query("select usage_trial()");
+
+/** Throws a DatabaseError if the database is read-only. */
+export async function assertWritable(db: Database): Promise<void> {
+  await triedOn(db).catch((error) => {
+    if (error instanceof DatabaseError && error.code === "25006") throw error;
+  });
+}
+
 /**
  * The reason why nothing can be admitted; null: admissions work. Resolves within `timeout_ms` and never rejects. A row
  * is written into the table of admissions, and rolled back: a read-only database or a full disk fails this as it would
@@ -9,7 +18,7 @@ import { DatabaseError } from "./database-error.ts";
  */
 export async function whyNoAdmission(db: Database, timeout_ms: number): Promise<string | null> {
   try {
-    await answeredWithin(db.query("select usage_trial()"), timeout_ms, "the database");
+    await answeredWithin(triedOn(db), timeout_ms, "the database");
     return null;
   } catch (error) {
     return reasonOf(error instanceof DatabaseError ? error.code : "");

@@ -33,6 +33,8 @@ export function whyAway(error: unknown): string | null {
 const passing = new Map([
   ["unavailable", "cannot be reached"],
   ["silent", "does not answer"],
+  // A standby, until it is promoted, or until the name in the address leads to the primary.
+  ["25006", "is read-only"],
   ["53300", "has no free connection"],
   ["57P01", "is stopping"],
   ["57P02", "is restarting"],
