@@ -227,6 +227,25 @@ describe("the balancers", () => {
     expect(envoy).toContain("retry_policy: { retry_on: connect-failure, num_retries: 2 }");
   });
 
+  test("have room for thousands of streams at once, in each of the files", () => {
+    const [streams_max = 0] = seconds(haproxy, /^ +maxconn (\d+)$/gm);
+    expect(streams_max).toBeGreaterThanOrEqual(8000);
+    // Envoy's own bounds are 1,024 for all nodes together, and 3 requests that are tried elsewhere.
+    const [cluster] = parse(envoy).static_resources.clusters;
+    const [bounds] = cluster.circuit_breakers?.thresholds ?? [];
+    for (const bound of ["max_connections", "max_pending_requests", "max_requests"])
+      expect([bound, bounds?.[bound]]).toEqual([bound, streams_max]);
+    expect(bounds.max_retries).toBeGreaterThan(3);
+    // nginx's own bounds are one worker with 512 connections, of which a request takes two.
+    for (const text of [nginx, textOf("deploy/balancers/nginx-tls.conf")]) {
+      expect(text).toMatch(/^worker_processes auto;$/m);
+      const [files_max = 0] = seconds(text, /^worker_rlimit_nofile (\d+);$/gm);
+      const [connections_max = 0] = seconds(text, /^ +worker_connections (\d+);$/gm);
+      expect(connections_max).toBeGreaterThanOrEqual(streams_max);
+      expect(files_max).toBeGreaterThan(2 * connections_max);
+    }
+  });
+
   test("say in JSON what they refuse by themselves, and after 503 when to come again", () => {
     const errors = [
       ...haproxy.matchAll(/^ +http-error status (\d+) content-type application\/json string '(.*)'(.*)$/gm),

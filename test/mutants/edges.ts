@@ -91,6 +91,14 @@ export const edges: Mutant[] = [
     rule: "docs/databases.md, Failover",
   },
   {
+    name: "Envoy holds the streams beyond its own bound",
+    file: "deploy/balancers/envoy.yaml",
+    find: "max_requests: 8000, ",
+    replace: "",
+    caughtBy: ["test/deploy/elsewhere.test.ts > have room for thousands of streams"],
+    rule: "docs/deploying.md, Load balancers",
+  },
+  {
     name: "a database that only reads is ready",
     file: "src/stores/postgres/admits.ts",
     find: "select usage_trial()",
