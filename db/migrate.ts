@@ -92,8 +92,8 @@ export function checksumOf(migration: Migration): string {
 }
 
 /**
- * Applies the missing migrations, and returns their names in order. Throws MigrationError if this build may not migrate
- * the database.
+ * Applies the missing migrations, and returns their names in order: none for a newer database that this build can use,
+ * because a roll-back migrates too. Throws MigrationError if this build may not migrate the database.
  */
 export async function migrate(db: Migrated, known: readonly Migration[] = migrations): Promise<string[]> {
   const applied: string[] = [];
@@ -193,6 +193,7 @@ function newer([name]: string[]): string {
 function missingIn(schema: SchemaState): string[] {
   if (schema.is === "current") return [];
   if (schema.is === "older") return schema.missing;
+  if (schema.is === "newer" && schema.additive) return [];
   throw new MigrationError(differing(schema) ?? "");
 }
 

@@ -77,9 +77,11 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     },
     async migrate(storage) {
       assertOwnFiles(storage);
-      const [database, { migrate }] = await Promise.all([connected(storage), import("../../db/migrate.ts")]);
+      const [database, { migrate, schemaOf }] = await Promise.all([connected(storage), import("../../db/migrate.ts")]);
       try {
-        return await migrate(database);
+        const applied = await migrate(database);
+        const schema = await schemaOf(database);
+        return { applied, newer: schema.is === "newer" ? schema.beyond : [] };
       } finally {
         await database.close();
       }

@@ -99,6 +99,14 @@ export const edges: Mutant[] = [
     rule: "docs/deploying.md, Load balancers",
   },
   {
+    name: "the old version's migrate takes a schema that it cannot use for one that it can",
+    file: "db/migrate.ts",
+    find: '"newer" && schema.additive) return [];',
+    replace: '"newer") return [];',
+    caughtBy: ["test/stores/postgres/migrate.test.ts > a newer database that the build can use"],
+    rule: "docs/upgrading.md, Which versions run side by side",
+  },
+  {
     name: "a database that only reads is ready",
     file: "src/stores/postgres/admits.ts",
     find: "select usage_trial()",

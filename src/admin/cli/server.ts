@@ -6,7 +6,7 @@ import { compact } from "../../core/protocol/json.ts";
 import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { duration, type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
-import type { Services } from "./services.ts";
+import type { Migrations, Services } from "./services.ts";
 
 const document_files = { api: "openapi.json", management: "management.json" };
 
@@ -53,11 +53,13 @@ export function addServerCommands(program: Command, { services, exitWith }: Comm
     .description("update the database schema to this version")
     .addOption(jsonOption())
     .action(async (options: JsonFlag) => {
-      const applied = await migrate(services);
-      if (options.json) return printJson(services.terminal, { applied });
-      services.terminal.out(
-        applied.length === 0 ? "The database is up to date.\n" : `Applied: ${applied.join(", ")}.\n`,
-      );
+      const { applied, newer } = await migrate(services);
+      const isNewer = newer.length > 0;
+      if (options.json) return printJson(services.terminal, { applied, ...(isNewer ? { newer } : {}) });
+      if (isNewer)
+        services.terminal.out(`The database is newer, and this version can use it: it has ${newer.join(", ")}.\n`);
+      else if (applied.length > 0) services.terminal.out(`Applied: ${applied.join(", ")}.\n`);
+      else services.terminal.out("The database is up to date.\n");
     });
 
   program
@@ -75,13 +77,10 @@ export function addServerCommands(program: Command, { services, exitWith }: Comm
     });
 }
 
-/**
- * Migrates the database, and returns the names of the migrations that this applied. A server that holds the embedded
- * database migrated it when it started.
- */
-async function migrate(services: Services): Promise<string[]> {
+/** Migrates the database. A server that holds the embedded database migrated it when it started. */
+async function migrate(services: Services): Promise<Migrations> {
   const storage = services.storage();
-  return (await runningServer(services, storage)) ? [] : services.migrate(storage);
+  return (await runningServer(services, storage)) ? { applied: [], newer: [] } : services.migrate(storage);
 }
 
 const serveHelp = `

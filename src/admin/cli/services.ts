@@ -9,6 +9,12 @@ import type { SeenCertificate } from "./certificates.ts";
 import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
 
+/** The names of the migrations that were applied, and of those of a newer version that the database has beside them. */
+export interface Migrations {
+  applied: string[];
+  newer: string[];
+}
+
 export interface Services {
   /** The version of this build, such as `0.2.0`. */
   version: string;
@@ -37,8 +43,8 @@ export interface Services {
    * older or newer than this build's, and one whose `code` is `in_use` if another process holds the embedded database.
    */
   openStore(storage: StorageSettings): Promise<OpenStore>;
-  /** Migrates the database; returns the names of the migrations applied. */
-  migrate(storage: StorageSettings): Promise<string[]>;
+  /** Migrates the database. Throws an Error if this build cannot use it. */
+  migrate(storage: StorageSettings): Promise<Migrations>;
   /** Inspects the database. Throws an Error that says what is wrong. */
   inspectDatabase(storage: StorageSettings): Promise<Inspection>;
   /** One sentence on the state of Redis; throws an Error that says what is wrong. */

@@ -309,7 +309,7 @@ describe("tables", () => {
 
 describe("files and services", () => {
   test("migrate says what it applied", async () => {
-    const { typed, json } = shell({ migrate: async () => ["0001_baseline", "0002_ledger"] });
+    const { typed, json } = shell({ migrate: async () => ({ applied: ["0001_baseline", "0002_ledger"], newer: [] }) });
     expect(await json("migrate --json")).toEqual({ applied: ["0001_baseline", "0002_ledger"] });
     expect((await typed("migrate")).out).toBe("Applied: 0001_baseline, 0002_ledger.\n");
     expect((await shell().typed("migrate")).out).toBe("The database is up to date.\n");

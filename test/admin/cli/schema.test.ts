@@ -84,7 +84,7 @@ test("a newer schema is refused by name, by every command and by migrate", async
   await expectRefused(url, ["org list", "migrate", "serve"], says, ["problem", "9999_later"]);
 });
 
-test("a node may start on a newer schema that is additive; commands still refuse", async () => {
+test("a node may start on a newer schema that is additive, and migrate says so; commands still refuse", async () => {
   const { url, db } = await database(migrations);
   await db.query("insert into schema_migration (name, checksum, additive) values ('9999_later', 'x', true)");
   const node = await startSluice({
@@ -94,5 +94,11 @@ test("a node may start on a newer schema that is additive; commands still refuse
   });
   expect((await node.fetch("/readyz", { key: null })).status).toBe(200);
   expect((await node.cli("org", "list")).stderr).toContain("9999_later");
+  const newer = "The database is newer, and this version can use it: it has 9999_later.\n";
+  expect(await node.cli("migrate")).toEqual({ code: 0, stdout: newer, stderr: "" });
+  expect(await node.cli("migrate", "--json")).toMatchObject({
+    code: 0,
+    stdout: '{"applied":[],"newer":["9999_later"]}\n',
+  });
   await node.stop();
 });

@@ -51,7 +51,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
       ...emptyLedger({ now: async () => new Date(directory.clock.now_ms) }),
       close: async () => {},
     }),
-    migrate: async () => [],
+    migrate: async () => ({ applied: [], newer: [] }),
     inspectDatabase: async () => ({
       says: "reachable",
       schema: { is: "current", problem: null },

@@ -57,6 +57,17 @@ function contract(open: Open): void {
     expect(await pendingMigrations(db, [first, second])).toEqual([]);
   });
 
+  test("a newer database that the build can use has nothing to migrate: a roll-back runs the old version's migrate", async () => {
+    const db = await fresh();
+    const additive: Migration = { ...second, additive: true };
+    await migrate(db, [first, additive]);
+    expect(await migrate(db, [first])).toEqual([]);
+    expect(await schemaOf(db, [first])).toEqual({ is: "newer", beyond: ["0002_second"], additive: true });
+    const third: Migration = { name: "0003_third", sql: "create table third (n int);" };
+    await migrate(db, [first, additive, third]);
+    await expect(migrate(db, [first])).rejects.toThrow("the database is newer than this build of sluice");
+  });
+
   // docs/operating.md, Starting, stopping, upgrading: each row of that table is a row here.
   test("which versions may run side by side", async () => {
     const additive: Migration = { ...second, additive: true };
