@@ -6,6 +6,14 @@ const rule = "docs/design/service.md, What a node tells of itself";
 
 export const telemetry: Mutant[] = [
   {
+    name: "an alert takes two installations for one whose configurations differ",
+    file: "deploy/prometheus/rules.yaml",
+    find: "count by (job, namespace) (count by (job, namespace, hash) (",
+    replace: "count(count by (hash) (",
+    caughtBy: ["test/features/telemetry/dashboards.test.ts > looks at each installation by itself"],
+    rule: "docs/operating.md, Runbook",
+  },
+  {
     name: "a label has as many values as there are",
     file: "src/features/telemetry/cells.ts",
     find: "if (!values.has(value) && values.size < most) values.add(value);",
