@@ -644,6 +644,14 @@ export const ledger: Mutant[] = [
     rule: "docs/design/metering.md, Audit",
   },
   {
+    name: "the embedded database lets in everybody to the work of one",
+    file: "src/stores/postgres/fleet.ts",
+    find: "    if (left_ms <= 0) return null;",
+    replace: "    if (left_ms <= 0) break;",
+    caughtBy: ["test/stores/postgres/fleet.test.ts > on the embedded database"],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
     name: "the upkeep reads a whole table to find what is old",
     file: "src/stores/postgres/partitions.ts",
     find: ', enable_seqscan: "off"',

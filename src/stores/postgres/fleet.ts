@@ -1,4 +1,5 @@
 /** Work that only one node of the fleet does at a time. */
+import { within } from "../../core/time/cancellation.ts";
 import type { Database, Lane } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 
@@ -26,8 +27,9 @@ export async function onOneNode<T>(
   work: (lane: Lane) => Promise<T>,
   { wait_ms = 0, settings = {} }: Terms = {},
 ): Promise<T | null> {
+  if (db.kind === "pglite") return inOneCall(db, lock, work, wait_ms);
   const waiting: Record<string, string> = wait_ms > 0 ? { lock_timeout: String(wait_ms) } : {};
-  const lane = await db.lane(db.kind === "postgres" ? { ...settings, ...waiting } : {}, { statement_ms });
+  const lane = await db.lane({ ...settings, ...waiting }, { statement_ms });
   try {
     if (!(await locked(lane, lock, wait_ms > 0))) return null;
     try {
@@ -38,6 +40,34 @@ export async function onOneNode<T>(
   } finally {
     await lane.close();
   }
+}
+
+/**
+ * The work under way on each embedded database, by its lock. Such a database has one process, and one session, which
+ * would be granted an advisory lock of its own again.
+ */
+const underWay = new WeakMap<Database, Map<string, Promise<unknown>>>();
+
+async function inOneCall<T>(
+  db: Database,
+  lock: string,
+  work: (lane: Lane) => Promise<T>,
+  wait_ms: number,
+): Promise<T | null> {
+  const held = underWay.get(db) ?? new Map<string, Promise<unknown>>();
+  underWay.set(db, held);
+  const end_ms = performance.now() + wait_ms;
+  for (let other = held.get(lock); other; other = held.get(lock)) {
+    const left_ms = end_ms - performance.now();
+    if (left_ms <= 0) return null;
+    await within(other, left_ms, lock).catch(() => {});
+  }
+  const own = db
+    .lane()
+    .then(work)
+    .finally(() => held.delete(lock));
+  held.set(lock, own);
+  return own;
 }
 
 async function locked(lane: Lane, lock: string, waits: boolean): Promise<boolean> {

@@ -15,6 +15,7 @@ import {
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Settle } from "../../../src/core/store/ledger.ts";
+import { onOneNode } from "../../../src/stores/postgres/fleet.ts";
 import { adjust, type Book, ledger } from "../../../src/stores/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
@@ -440,12 +441,9 @@ describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
   test("one full check runs at a time, and leaves nothing behind", async () => {
     await served({ nanos: 5 });
     await readAll();
-    if (name === "postgres") {
-      const lane = await (await store.another()).lane({});
-      await lane.query("select pg_advisory_lock(hashtextextended('usage_recount', 0))");
+    await onOneNode(await store.another(), "usage_recount", async () => {
       await expect(node().check(true)).rejects.toThrow("another full check");
-      await lane.close();
-    }
+    });
     await store.db.exec(
       `insert into usage_recount select organization_id, 'month', month_starts_at, month_ends_at, 3, 1 from usage_record`,
     );

@@ -6,6 +6,7 @@ import { onOneNode } from "../../../src/stores/postgres/fleet.ts";
 import { checkYear } from "../../../src/stores/postgres/full-check.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { kinds } from "./databases.ts";
 
 setDefaultTimeout(120_000);
 
@@ -32,4 +33,21 @@ test("a full check removes what an interrupted one has left, however much that i
   expect(await checkYear(db, true)).toEqual([]);
   expect(await other.query("select 1 from usage_recount limit 1")).toEqual([]);
   await other.close();
+});
+
+test("on the embedded database, whose session has every lock, only one of two does the work, and one that waits is next", async () => {
+  const { db: embedded, drop } = await kinds[0]!.open();
+  const gate = Promise.withResolvers<string>();
+  const first = onOneNode(embedded, "test", () => gate.promise);
+  const unasked = async () => "in vain";
+  expect(await onOneNode(embedded, "test", unasked)).toBeNull();
+  expect(await onOneNode(embedded, "test", unasked, { wait_ms: 20 })).toBeNull();
+  expect(await onOneNode(embedded, "another", async () => "beside it")).toBe("beside it");
+  const next = onOneNode(embedded, "test", async () => "next", { wait_ms: 60_000 });
+  gate.resolve("first");
+  expect(await Promise.all([first, next])).toEqual(["first", "next"]);
+  const failing = onOneNode(embedded, "test", () => Promise.reject(new Error("it failed")));
+  await expect(failing).rejects.toThrow("it failed");
+  expect(await onOneNode(embedded, "test", async () => "after it")).toBe("after it");
+  await drop();
 });
