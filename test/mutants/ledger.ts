@@ -652,6 +652,14 @@ export const ledger: Mutant[] = [
     rule: "docs/design/metering.md, Audit",
   },
   {
+    name: "a clock that is years ahead for an hour makes all records old",
+    file: partitions,
+    find: "least(clock.at, a.upkept_at + interval '1 day')",
+    replace: "clock.at",
+    caughtBy: [`${book} a clock that is years ahead`],
+    rule: "docs/design/metering.md, Partitions",
+  },
+  {
     name: "the upkeep reads a whole table to find what is old",
     file: "src/stores/postgres/partitions.ts",
     find: ', enable_seqscan: "off"',

@@ -6,7 +6,8 @@
 -- How far the audit has come. Records of every transaction below `read_until` are included in tallies (the sums of a
 -- window's records), seals (tallies of windows that were found right) and roll-ups. `sealed_until` is how far the audit
 -- log's chain vouches for the records. The row also has the findings of the last check, for nodes that did not check
--- themselves. `ahead` is added to the numbers of transactions; 0 on the server on which the database was made.
+-- themselves. `ahead` is added to the numbers of transactions; 0 on the server on which the database was made. `upkept_at` is
+-- the time by which the upkeep tells what is old (usage_upkeep_goes_on).
 create table usage_audit (
   id boolean primary key default true check (id),
   ahead bigint not null default 0,
@@ -14,7 +15,8 @@ create table usage_audit (
   sealed_until bigint not null,
   looked_at timestamptz,
   differing integer not null default 0,
-  unsealed integer not null default 0
+  unsealed integer not null default 0,
+  upkept_at timestamptz not null default store_now()
 );
 
 insert into usage_audit (read_until, sealed_until)

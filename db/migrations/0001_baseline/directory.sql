@@ -170,7 +170,7 @@ create function organization_forget(closed uuid) returns boolean
   language plpgsql volatile
   as $$
   begin
-    perform from organization where id = closed and closed_at < store_now() - interval '15 months' for update;
+    perform from organization where id = closed and closed_at < usage_upkept_at() - interval '15 months' for update;
     if not found or exists (select from kept_response where organization_id = closed) then return false; end if;
     insert into organization_slug (slug, organization_id) select slug, id from organization where id = closed
       on conflict do nothing;

@@ -53,6 +53,21 @@ create function usage_attach(partition text) returns void
       usage_record_id(starts), usage_record_id((starts at time zone 'UTC' + interval '1 month') at time zone 'UTC'));
   end $$;
 
+-- Moves the upkeep's own time on to the store's, by a day a round at most, and returns how many days are left. Deleting what
+-- is old cannot be undone, so a clock that is years ahead until somebody notices must not make everything old at once.
+create function usage_upkeep_goes_on() returns integer
+  language sql volatile
+  as $$
+    update usage_audit a set upkept_at = greatest(a.upkept_at, least(clock.at, a.upkept_at + interval '1 day'))
+    from (select store_now() as at offset 0) clock
+    returning date_part('day', clock.at - least(clock.at, a.upkept_at))::integer
+  $$;
+
+-- The time by which the upkeep tells what is old: never later than the store's.
+create function usage_upkept_at() returns timestamptz
+  language sql stable parallel safe
+  as $$ select least(store_now(), upkept_at) from usage_audit $$;
+
 -- Drops a month that ended longer ago than records are kept, for callers that cannot detach it concurrently: the whole
 -- table is then locked for a moment. No caller can drop more than is due (deploy/roles.sql). A month stays if it has
 -- records of requests that ended within the time for which records are kept; under the lock nobody can write any more of
@@ -61,7 +76,7 @@ create function usage_drop_month(partition text) returns void
   language plpgsql volatile
   as $$
   declare
-    kept_since timestamp := (store_now() at time zone 'UTC') - interval '13 months';
+    kept_since timestamp := (usage_upkept_at() at time zone 'UTC') - interval '13 months';
     old record;
     has_young boolean;
   begin

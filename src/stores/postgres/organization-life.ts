@@ -108,6 +108,6 @@ async function keepNothing(tx: Transaction, { id }: OrganizationRow): Promise<vo
 /** Deletes organizations that were closed so long ago that all their records are gone. */
 export async function forgetClosed(db: Pick<Database, "query">): Promise<void> {
   await db.query(
-    "select organization_forget(id) from organization where closed_at < store_now() - interval '15 months'",
+    "select organization_forget(id) from organization where closed_at < usage_upkept_at() - interval '15 months'",
   );
 }

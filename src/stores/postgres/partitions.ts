@@ -36,7 +36,9 @@ export async function keepUpPartitions(db: Database): Promise<Upkeep> {
 }
 
 async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
-  const putOff = [...(await makeMonths(lane)), ...(await dropMonths(lane, kind))];
+  const putOff = await makeMonths(lane);
+  if (!(await atOnce(async () => putOff.push(...(await goOn(lane)))))) putOff.push("usage_audit");
+  putOff.push(...(await dropMonths(lane, kind)));
   for (const [table, column] of kept) {
     if (!(await atOnce(() => dropAllOld(lane, table, column)))) putOff.push(table);
   }
@@ -44,6 +46,12 @@ async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   if (!(await atOnce(() => dropLost(lane)))) putOff.push("usage_lost");
   if (!(await atOnce(() => forgetClosed(lane)))) putOff.push("organization");
   return putOff;
+}
+
+/** Moves the time by which the upkeep tells what is old. Returns what stays for now, because the clock has jumped. */
+async function goOn(lane: Lane): Promise<string[]> {
+  const [clock] = await lane.query<{ ahead: number }>("select usage_upkeep_goes_on() as ahead");
+  return clock!.ahead > 0 ? [`what is old by a clock ${clock!.ahead} days ahead of the last upkeep`] : [];
 }
 
 async function dropAllOld(lane: Lane, table: string, column: string): Promise<void> {
@@ -58,7 +66,7 @@ function narrow(lane: Lane): Promise<unknown> {
 }
 
 function dropLost(lane: Lane): Promise<unknown> {
-  const old = "delete from usage_lost where noticed_at < store_now() - make_interval(months => $1)";
+  const old = "delete from usage_lost where noticed_at < usage_upkept_at() - make_interval(months => $1)";
   return lane.query(old, [months_kept]);
 }
 
@@ -98,7 +106,7 @@ async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]>
   return [];
 }
 
-const keptSince = "store_now() at time zone 'UTC' - make_interval(months => $1)";
+const keptSince = "usage_upkept_at() at time zone 'UTC' - make_interval(months => $1)";
 
 /**
  * Drops a month's partition step by step; the work may stop after any step and go on at the next run. Once the
@@ -146,11 +154,11 @@ async function dropOld(lane: Lane, table: string, column: string): Promise<numbe
 }
 
 /**
- * SQL for at most $2 rows that are older than $1 months. The function that reads the clock is volatile, so the query
- * could not use the index if it called it. So a subquery reads the clock once.
+ * SQL for at most $2 rows that are older than $1 months. A subquery reads the clock once, so that the query can use the
+ * index.
  */
 export const oldRows = (table: string, column: string) =>
-  `select ctid from ${table} where ${column} < (select store_now() - make_interval(months => $1)) limit $2`;
+  `select ctid from ${table} where ${column} < (select usage_upkept_at() - make_interval(months => $1)) limit $2`;
 
 /** The number of coming months whose partitions exist. */
 async function monthsAhead(db: Pick<Database, "query">): Promise<number> {

@@ -761,4 +761,31 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
     await book.maintain();
     expect(await past()).toEqual([]);
   });
+
+  test("a clock that is years ahead for some hours makes nothing old, and a long stop only delays what is", async () => {
+    const organization = await store.newOrganization();
+    const records = async () =>
+      store.db.query("select 1 from usage_record where organization_id = $1", [uuidOf(organization, "org_")]);
+    const maintained = async (at: string) => {
+      await store.setClock(new Date(at));
+      return book.maintain();
+    };
+    await store.setClock(new Date("2041-05-10T12:00:00Z"));
+    await store.db.query("update usage_audit set upkept_at = store_now()");
+    await serve(admitOf(organization, { requestId: requestIdAt("2041-05-10") }), 5);
+    const jumped = ["what is old by a clock 1460 days ahead of the last upkeep"];
+    expect((await maintained("2045-05-10T12:00:00Z")).putOff).toEqual(jumped);
+    for (let round = 0; round < 2; round++) await maintained("2045-05-10T12:00:00Z");
+    expect(await maintained("2041-05-10T13:00:00Z")).toMatchObject({ putOff: [] });
+    expect(await records()).toHaveLength(1);
+    expect(await book.check(true)).toEqual([]);
+    // The service stood still from 13 months before the record's end until a day after it.
+    await store.db.query("update usage_audit set upkept_at = '2042-06-29T12:00:00Z'");
+    await maintained("2042-07-02T12:00:00Z");
+    expect(await records()).toHaveLength(1);
+    await maintained("2042-07-02T13:00:00Z");
+    expect(await records()).toEqual([]);
+    await store.db.query("update usage_audit set upkept_at = 'infinity'");
+    await maintained("2043-01-01T00:00:00Z");
+  });
 });
