@@ -437,6 +437,14 @@ export const management: Mutant[] = [
     rule: "docs/design/keys.md, Changes and last use",
   },
   {
+    name: "a stop waits for the commands of the socket",
+    file: "src/admin/cli/socket.ts",
+    find: "await Promise.race([server.stop(), Bun.sleep(stop_ms)]);",
+    replace: "await server.stop();",
+    caughtBy: ["test/admin/cli/socket.test.ts > is gone soon after"],
+    rule: "docs/deploying.md, How a node stops",
+  },
+  {
     name: "root trusts a socket of any user",
     file: "src/admin/cli/socket.ts",
     find: "(user === 0 && around.uid === statSync(dataDir).uid)",

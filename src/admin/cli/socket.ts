@@ -22,6 +22,8 @@ const protocol_version = 2;
 const idle_ms = 30_000;
 const probe_ms = 2000;
 const answer_ms = 15 * 60_000;
+/** How long a stop waits for answers: a check of the ledger would otherwise hold it up for half an hour. */
+const stop_ms = 500;
 const origin = "http://sluice";
 const tryPath = "/try";
 const actorHeader = "x-sluice-actor";
@@ -66,7 +68,13 @@ export async function adminSocket(options: {
     return answer(request, { ...options, actAs: (claimed) => actAs(actorOf(owner, claimed)) });
   });
   chmodSync(path, 0o600);
-  return { path, stop: () => server.stop() };
+  return {
+    path,
+    async stop() {
+      await Promise.race([server.stop(), Bun.sleep(stop_ms)]);
+      await server.stop(true);
+    },
+  };
 }
 
 /**
@@ -242,7 +250,9 @@ async function isLive(path: string): Promise<boolean> {
 
 async function call(path: string, actor: string, verb: Verb, input: unknown): Promise<unknown> {
   const body = JSON.stringify({ version: protocol_version, actor, verb: verb.name, input });
-  const answer = await exchange(path, { method: "POST", body }, wait_ms(verb));
+  const answer = await exchange(path, { method: "POST", body }, wait_ms(verb)).catch((cause) => {
+    throw codeOf(cause) === "ECONNRESET" ? new ManagementError(stoppedBefore) : cause;
+  });
   if ("refusal" in answer) throw refusalFrom(answer.refusal, answer.code);
   if ("failure" in answer) throw new Error(`the running server failed: ${answer.failure}`);
   return answer.result;
@@ -260,6 +270,9 @@ async function exchange(path: string, init: BunFetchRequestInit, limit_ms: numbe
 
 const versionMismatch =
   "The running server and this command are different versions of sluice. Use the same version for both.";
+
+const stoppedBefore =
+  "The server stopped before it answered. See whether the command was done when the server runs again.";
 
 function ownedByAnother(path: string): ManagementError {
   return new ManagementError(`${path} belongs to another user. Run this command as the user that runs the server.`);

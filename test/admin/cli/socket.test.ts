@@ -175,6 +175,21 @@ describe("the administrator's socket", () => {
     expect(await socketManagement({ dataDir: "/does/not/exist", actor: "cli:ann" })).toBeNull();
   });
 
+  test("is gone soon after the server has stopped, beside a command that takes half an hour, and the command says so", async () => {
+    const asked = Promise.withResolvers<void>();
+    const { dataDir, path, stop } = await served(newFolder(), () => () => {
+      asked.resolve();
+      return new Promise(() => {});
+    });
+    const failed = thrownBy(listOrganizations(await caller(dataDir)));
+    await asked.promise;
+    const began_ms = performance.now();
+    await stop();
+    expect(performance.now() - began_ms).toBeLessThan(5_000);
+    expect(existsSync(path)).toBe(false);
+    expect((await failed).message).toContain("The server stopped before it answered");
+  });
+
   test("works below a path that is longer than a socket's may be", async () => {
     const deep = join(newFolder(), "a-long-name-".repeat(10), "another-long-name-".repeat(8));
     const { dataDir } = await served(deep);
