@@ -19,10 +19,10 @@ export interface Serving {
   user: string;
   /** Prints text for people to stdout. */
   say(text: string): void;
-  /** Resolves with the name of the first signal to stop. */
-  stopping: Promise<NodeJS.Signals>;
+  /** Resolves with the name of the first signal to stop, or of what else ends this process. */
+  stopping: Promise<string>;
   /** Resolves with the name of a further signal to stop. */
-  stopAsked(): Promise<NodeJS.Signals>;
+  stopAsked(): Promise<string>;
   onReload(reload: () => void): void;
   /** The milliseconds since the configuration file was changed; null: there is none. */
   fileAge_ms(): number | null;

@@ -2,6 +2,7 @@
 
 import { adminSocket } from "../admin/cli/socket.ts";
 import { client } from "../admin/management/client.ts";
+import type { Log } from "../core/http/log.ts";
 import { compact } from "../core/protocol/json.ts";
 import { hasOrganizations, planUse } from "../stores/postgres/plan-use.ts";
 import type { Foundation, Serving } from "./foundation.ts";
@@ -14,24 +15,43 @@ import { reload, reportAtStart } from "./reloading.ts";
 import { type WarmUpParts, warmUp, warmUpInIdleMoments } from "./warm-up.ts";
 import { consoleText, createDemo, type Demo, firstOrganizationText, welcomeText } from "./welcome.ts";
 
-export async function serve(serving: Serving): Promise<number> {
-  const { configuration, database, member, waiting } = serving;
+/** Throws what has failed; the embedded database, too, which a new process opens again. */
+export async function serve(asked: Serving): Promise<number> {
+  const { configuration, database, member, waiting } = asked;
   const log = logOf(configuration.current, member);
+  const serving = endedByDatabase(asked, log);
   const outage = (event: string) => (cause: unknown) => log.event("warn", event, { cause: String(cause) });
   const usual = settingsOf(configuration.current(), member);
   const settings = waiting ? { ...usual, server: waiting.server } : usual;
   const foundation: Foundation = { serving, settings, log, outage };
-  {
+  try {
     await using ending = new AsyncDisposableStack();
     ending.defer(() => database.close());
     const naming = namedLater(configuration, log);
     ending.defer(() => void naming.stop());
     const node = ending.use(await startNode(foundation));
     await served(foundation, node, ending);
+  } catch (cause) {
+    log.flush();
+    throw cause;
   }
   log.event("info", "stopped");
   log.flush();
   return 0;
+}
+
+/** Lets a failure of the embedded database's engine stop the node at once, as a second signal does. */
+function endedByDatabase(serving: Serving, log: Log): Serving {
+  const failed = serving.database.failed?.then((cause) => {
+    log.event("error", "database_failed", { cause });
+    return "database_failed";
+  });
+  if (!failed) return serving;
+  return {
+    ...serving,
+    stopping: Promise.race([serving.stopping, failed]),
+    stopAsked: () => Promise.race([serving.stopAsked(), failed]),
+  };
 }
 
 /** Serves with a node that was built, until it has drained. */

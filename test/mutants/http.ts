@@ -101,6 +101,14 @@ export const http: Mutant[] = [
     rule: "docs/configuration.md, sluice.yaml",
   },
   {
+    name: "a node serves on with an embedded database that has failed",
+    file: "src/node/serve.ts",
+    find: "stopping: Promise.race([serving.stopping, failed]),",
+    replace: "stopping: serving.stopping,",
+    caughtBy: ["test/node/serve.test.ts"],
+    rule: "docs/design/runtime.md, PGlite",
+  },
+  {
     name: "an answer that is made is cut half a second after a drain",
     file: "src/node/serve.ts",
     find: "Math.max(sent_ms_min, until_ms - performance.now())",

@@ -692,6 +692,14 @@ export const ledger: Mutant[] = [
     rule: "docs/design/metering.md, Audit",
   },
   {
+    name: "a vacuum that fails keeps the embedded database from a checkpoint",
+    file: "src/stores/postgres/upkeep.ts",
+    find: "  } finally {\n    // On",
+    replace: "  } catch {\n    return;\n    // On",
+    caughtBy: ["test/stores/postgres/upkeep.test.ts"],
+    rule: "docs/design/runtime.md, PGlite",
+  },
+  {
     name: "the embedded database never summarises what is added to an index",
     file: "src/stores/postgres/upkeep.ts",
     find: "  await query(summarized);\n",

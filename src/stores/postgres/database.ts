@@ -54,6 +54,11 @@ export interface Database extends Transaction {
   ping(timeout_ms: number): Promise<void>;
   /** Reports each statement and connection to this watcher from now on, in place of the earlier one. */
   watch(watcher: StoreWatcher): void;
+  /**
+   * Resolves with the cause once the engine of the embedded database has failed: every later call fails, until another
+   * process opens the folder. A server's has none: it recovers.
+   */
+  failed?: Promise<string>;
   /** How many of the database's connections are used now. */
   inUse(): ConnectionsInUse;
   /** Closes the database, after waiting a few seconds at most for running queries. */

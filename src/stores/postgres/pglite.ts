@@ -2,7 +2,7 @@
  * The Database over a PGlite on its thread. It has one session, so during a transaction everybody else waits. Two
  * guards are added that a server has: a transaction that is idle for too long is rolled back; and after a failure of
  * the engine itself (a full disk, a trap of its code) every call fails, because its answers can no longer be trusted.
- * Data that was confirmed before is safe in the folder, and a new start reads it.
+ * Data that was confirmed before is safe in the folder, and a new start reads it: a process that serves ends for that.
  */
 import type { StoreWatcher } from "../../features/telemetry/store/watcher.ts";
 import {
@@ -30,7 +30,8 @@ type Send = <T>(start: () => Promise<T>) => Promise<T>;
 type Listener = (payload: string) => void;
 
 export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Database {
-  const engine = guarded();
+  const failed = Promise.withResolvers<string>();
+  const engine = guarded(failed.resolve);
   const send: Send = async (start) => {
     if (closed) throw new DatabaseError("the database is closed", "unavailable");
     return engine(start);
@@ -79,6 +80,7 @@ export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Da
     watch(by) {
       watcher = by;
     },
+    failed: failed.promise,
     inUse() {
       const busy = Math.min(1, waiting);
       return { store: "embedded", busy, idle: 1 - busy, waiting: waiting - busy };
@@ -200,8 +202,8 @@ function idleGuard(idle_ms: number) {
   };
 }
 
-/** Makes a `Send` that fails at every call once the engine has failed. */
-function guarded(): Send {
+/** Makes a `Send` that fails at every call once the engine has failed, and tells that with the cause. */
+function guarded(failed: (cause: string) => void): Send {
   let broken: DatabaseError | undefined;
   return async (start) => {
     if (broken) throw broken;
@@ -213,6 +215,7 @@ function guarded(): Send {
         `the embedded database has failed (${error.message}); see that its disk is not full, and restart`,
         "unavailable",
       );
+      failed(broken.message);
       throw broken;
     }
   };

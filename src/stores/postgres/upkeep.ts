@@ -33,12 +33,16 @@ async function tidy({ query, exec }: Statements, limits: UpkeepLimits): Promise<
     "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::int8 as bytes from pg_control_checkpoint()",
   );
   if ((log?.bytes ?? 0) <= limits.log_bytes_max) return;
-  const tables = await query<{ name: string }>(untidy, [limits.dead_rows_max]);
-  for (const { name } of tables) {
-    await exec(`vacuum ${name}`);
+  try {
+    const tables = await query<{ name: string }>(untidy, [limits.dead_rows_max]);
+    for (const { name } of tables) {
+      await exec(`vacuum ${name}`);
+    }
+    await query(summarized);
+  } finally {
+    // On a full disk a vacuum fails that adds a page to a map, and a log that no checkpoint shortens would fill the rest.
+    await exec("checkpoint");
   }
-  await query(summarized);
-  await exec("checkpoint");
 }
 
 /** SQL for tables with many dead rows, and for tables so old that their transaction numbers must be frozen. */
