@@ -23,6 +23,8 @@ export interface EngineModel {
   /** The kind that the engine reports; null if it reports none. */
   kind: ModelKind | null;
   contextTokens: number | null;
+  /** Whether that is the context of the model itself, of which the engine may serve less (served-context.ts). */
+  isOwnContext?: boolean;
   outputTokens_max: number | null;
   /** Null if the engine reports no capabilities. */
   capabilities: Capability[] | null;
@@ -311,12 +313,16 @@ function withProps(model: EngineModel, props: Record<string, unknown>): EngineMo
 }
 
 function withShow(model: EngineModel, show: Record<string, unknown>): EngineModel {
-  const { capabilities, model_info } = show;
+  const { capabilities, model_info, parameters } = show;
   const chats = Array.isArray(capabilities) && capabilities.includes("completion");
   const kind = chats ? "chat" : kindOf(show);
   const context = Object.entries(record(model_info)).find(([name]) => name.endsWith(".context_length"))?.[1];
-  const contextTokens = firstCount(context) ?? model.contextTokens;
-  if (!Array.isArray(capabilities) || (kind !== null && kind !== "chat")) return { ...model, kind, contextTokens };
+  const own = firstCount(context) ?? model.contextTokens;
+  const written = typeof parameters === "string" ? /^num_ctx\s+(\d+)/m.exec(parameters) : null;
+  const asked = firstCount(written && Number(written[1]));
+  const contextTokens = asked === null ? own : Math.min(asked, own ?? asked);
+  const shown = { ...model, kind, contextTokens, isOwnContext: asked === null && own !== null };
+  if (!Array.isArray(capabilities) || (kind !== null && kind !== "chat")) return shown;
   const tools = capabilities.includes("tools");
   const flags = {
     tools,
@@ -328,10 +334,11 @@ function withShow(model: EngineModel, show: Record<string, unknown>): EngineMode
     files: false,
     audio_input: capabilities.includes("audio"),
   };
-  return { ...model, kind, contextTokens, capabilities: setFlags(flags) };
+  return { ...shown, capabilities: setFlags(flags) };
 }
 
-function firstCount(...candidates: unknown[]): number | null {
+/** The first that is a count; null if none is. */
+export function firstCount(...candidates: unknown[]): number | null {
   const count = candidates.find(
     (candidate) => typeof candidate === "number" && Number.isSafeInteger(candidate) && candidate >= 1,
   );

@@ -17,6 +17,7 @@ import { dialectOf } from "./dialect.ts";
 import { type Ask, asker, type EngineModel, type Fetch, probeEngine } from "./engine.ts";
 import { defaultModels } from "./models.ts";
 import { publicIds } from "./public-id.ts";
+import { withServedContexts } from "./served-context.ts";
 import { schemaText } from "./settings/file.ts";
 
 interface DraftUpstream {
@@ -116,7 +117,9 @@ async function draftEngine(
   const rows = upstreamRows(verdictsOf(findings), dialect, name);
   if (asked) found.set(asked.name, [...(found.get(asked.name) ?? []), ...findings]);
   const kept = checked ? keyVariable : null;
-  return { name: upstream, url, protocol, keyVariable: kept, nowSeconds, rows, found, unasked, models };
+  // Read after the questions, for which the engine has loaded a model.
+  const served = await withServedContexts(models, url, ask);
+  return { name: upstream, url, protocol, keyVariable: kept, nowSeconds, rows, found, unasked, models: served };
 }
 
 /** How many models are asked for their kind, and how long each may take, because it may have to be loaded. */
@@ -202,7 +205,6 @@ const findingsOf = ({ model, upstream }: Served) => upstream.found?.get(model.na
 function entryOf(served: Served, similar: Model | null, others: readonly Served[]): string[] {
   const { id, model, upstream } = served;
   const context = model.contextTokens ?? similar?.contextTokens ?? context_tokens_default;
-  const guessedContext = model.contextTokens === null && !similar;
   const output = model.outputTokens_max ?? similar?.outputTokens_max ?? context;
   const findings = findingsOf(served);
   if (!isChat(model, findings)) return otherEntryOf(model, id, context, upstream, findings);
@@ -220,13 +222,19 @@ function entryOf(served: Served, similar: Model | null, others: readonly Served[
     ...(similar ? [`owned_by: ${quoted(similar.ownedBy)}`] : []),
     ...(isOpen(model, findings) ? ["kind: chat   # a guess: its answers do not tell"] : []),
     `created: ${similar?.created ?? model.created ?? upstream.nowSeconds}`,
-    `context_window: ${context}${guessedContext ? "   # a guess: the engine does not report it" : ""}`,
+    `context_window: ${context}${contextNote(model, similar !== null)}`,
     ...(output < context ? [`max_output_tokens: ${output}`] : []),
     `capabilities: [${capabilities.join(", ")}]${guess ? `   # ${guess}` : ""}`,
     `prices: { input: ${written(prices.input)}, cached_input: ${written(prices.cachedInput)}, cache_write: ${written(prices.cacheWrite)}, output: ${written(prices.output)} }`,
     ...(takesExtra ? [`extra_params: [${fields.join(", ")}]   # fields of the engine that clients may send`] : []),
     ...(bounds && others.length === 0 ? [`bounds: ${bounds}`] : []),
   ];
+}
+
+/** A comment on a context that the engine may not serve. `isKnown`: the catalog has one. */
+function contextNote({ contextTokens, isOwnContext }: EngineModel, isKnown = false): string {
+  if (isOwnContext) return "   # the model's own: Ollama serves what 'ollama ps' says, often 4096";
+  return contextTokens === null && !isKnown ? "   # a guess: the engine does not report it" : "";
 }
 
 /** Whether the engine reads this field for the model, by its list or its answers. */
@@ -245,21 +253,21 @@ function isOpen({ kind }: EngineModel, findings: readonly Finding[]): boolean {
 
 /** The entry of a model that does not chat (completion, embedding or rerank). */
 function otherEntryOf(
-  { kind: said, contextTokens, created }: EngineModel,
+  model: EngineModel,
   id: string,
   context: number,
   upstream: Omit<DraftUpstream, "url">,
   findings: readonly Finding[],
 ): string[] {
-  const kind = said ?? kindIn(findings);
+  const { contextTokens, created } = model;
+  const kind = model.kind ?? kindIn(findings);
   const paths = pathsIn(findings);
   const why = paths.length > 0 ? `it answers ${paths.join(" and ")}` : "as the engine says";
-  const guess = contextTokens === null ? "   # a guess: the engine does not report it" : "";
   return [
     `id: ${quoted(id)}`,
     `kind: ${kind}   # ${why}`,
     `created: ${created ?? upstream.nowSeconds}`,
-    `context_window: ${contextTokens ?? Math.min(context, measured_tokens_default)}${guess}`,
+    `context_window: ${contextTokens ?? Math.min(context, measured_tokens_default)}${contextNote(model)}`,
     `prices: { ${kind === "completion" ? "input: 0.1, cached_input: 0.01, output: 0.4" : "input: 0.01"} }`,
   ];
 }

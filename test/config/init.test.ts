@@ -153,6 +153,32 @@ describe("sluice init", () => {
     expect(routesOf((await drafted(old)).configuration)).toEqual(both(old));
   });
 
+  test("Ollama: the context that it serves, where it says so, and else a word beside the model's own", async () => {
+    const shown: Record<string, unknown> = {
+      "loaded:4b": { model_info: { "qwen3.context_length": 262_144 } },
+      "own:8b": { model_info: { "qwen3.context_length": 262_144 } },
+      "made:8b": { model_info: { "qwen3.context_length": 262_144 }, parameters: 'num_ctx    16384\nstop    "<|end|>"' },
+      "small:1b": { model_info: { "old.context_length": 2048 }, parameters: "temperature 1\nnum_ctx 8192" },
+    };
+    const names = Object.keys(shown);
+    const show = async (request: Request) => {
+      const { model } = (await request.json()) as { model: string };
+      return Response.json({ capabilities: ["completion"], ...(shown[model] as object) });
+    };
+    const answers = {
+      "/v1/models": { data: names.map((id) => ({ id, owned_by: "library" })) },
+      "/api/tags": { models: names.map((name) => ({ name })) },
+      "/api/show": show,
+    };
+    const ps = { models: [{ name: "loaded:4b", model: "loaded:4b", context_length: 4096 }] };
+    const { models, yaml } = await drafted(engine({ ...answers, "/api/ps": ps }));
+    expect(models.map(({ contextTokens }) => contextTokens)).toEqual([4096, 262_144, 16_384, 2048]);
+    const windows = yaml.split("\n").filter((line) => line.includes("context_window"));
+    expect(windows.map((line) => line.includes("ollama ps"))).toEqual([false, true, false, false]);
+    const silent = await drafted(engine(answers));
+    expect(silent.yaml.match(/ollama ps/g)).toHaveLength(2);
+  });
+
   test("an aggregator: windows, caps and capabilities as it lists them", async () => {
     const listed = {
       ...{ id: "acme/writer", created: 1_794_000_000, context_length: 65_536 },

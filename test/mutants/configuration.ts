@@ -100,6 +100,14 @@ export const configuration: Mutant[] = [
     rule: "docs/operating.md, Starting, stopping, upgrading",
   },
   {
+    name: "init takes a model's own context for the one that Ollama serves",
+    file: "src/config/served-context.ts",
+    find: "if (served === null) return model;",
+    replace: "return model;",
+    caughtBy: ["test/config/init.test.ts > Ollama: the context that it serves"],
+    rule: "docs/engines.md, Time-outs and limits by engine",
+  },
+  {
     name: "the doctor asks every engine as OpenAI's",
     file: "src/admin/cli/engine-check.ts",
     find: "upstreamCodecs[upstream.protocol]",
