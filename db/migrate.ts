@@ -221,13 +221,13 @@ async function applyNext(tx: Statements, known: readonly Migration[]): Promise<s
   return next.name;
 }
 
-interface Applied {
+export interface Applied {
   name: string;
   checksum: string;
   additive: boolean;
 }
 
-async function appliedIn(db: Statements): Promise<Applied[]> {
+export async function appliedIn(db: Statements): Promise<Applied[]> {
   const [found] = await db.query<{ there: boolean }>("select to_regclass('schema_migration') is not null as there");
   if (!found?.there) return [];
   return db.query<Applied>(
@@ -237,7 +237,7 @@ async function appliedIn(db: Statements): Promise<Applied[]> {
 }
 
 /** Compares the applied migrations with the known ones. Pure. */
-function compared(applied: readonly Applied[], known: readonly Migration[]): SchemaState {
+export function compared(applied: readonly Applied[], known: readonly Migration[] = migrations): SchemaState {
   for (const [index, one] of applied.entries()) {
     const ours = known[index];
     if (!ours) {

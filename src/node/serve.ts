@@ -1,5 +1,6 @@
 /** Serves with a node, from its configuration to its exit code: builds it, warms it up, listens, drains. */
 
+import { appliedIn } from "../../db/migrate.ts";
 import { adminSocket } from "../admin/cli/socket.ts";
 import { client } from "../admin/management/client.ts";
 import type { Log } from "../core/http/log.ts";
@@ -69,6 +70,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
       dataDir,
       actAs,
       ...compact({ tryAs: node.tryAs }),
+      migrations: await appliedIn(database),
       failed: outage("administration_failed"),
     });
     ending.defer(() => socket.stop());

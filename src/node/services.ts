@@ -86,6 +86,11 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
         await database.close();
       }
     },
+    async compareSchema(applied) {
+      const { compared, differing } = await import("../../db/migrate.ts");
+      const schema = compared(applied);
+      return { is: schema.is, problem: differing(schema) };
+    },
     async inspectDatabase(storage) {
       assertOwnFiles(storage);
       const [database, { differing, schemaOf }] = await Promise.all([

@@ -445,6 +445,14 @@ export const management: Mutant[] = [
     rule: "docs/deploying.md, How a node stops",
   },
   {
+    name: "migrate of another version is content with the running server's schema",
+    file: "src/admin/cli/server.ts",
+    find: "if (!problem) return [];",
+    replace: "return [];",
+    caughtBy: ["test/admin/cli/doctor.test.ts > compares the schema of an embedded database"],
+    rule: "docs/upgrading.md, One node",
+  },
+  {
     name: "root trusts a socket of any user",
     file: "src/admin/cli/socket.ts",
     find: "(user === 0 && around.uid === statSync(dataDir).uid)",

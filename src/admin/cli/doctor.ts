@@ -19,6 +19,7 @@ import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { consolePortSays, operatorPortSays } from "./port-check.ts";
 import { rulesSay } from "./rules-check.ts";
 import type { Inspection, Services } from "./services.ts";
+import { socketMigrations } from "./socket.ts";
 import { oneLine, painted, type Terminal } from "./terminal.ts";
 import { Warning } from "./warning.ts";
 import { zonesSay } from "./zones-check.ts";
@@ -156,7 +157,13 @@ function dataFolder(dataDir: string): string {
 }
 
 async function database(services: Services, storage: StorageSettings): Promise<Partial<Inspection> & { says: string }> {
-  if (await runningServer(services, storage)) return { says: "embedded, held by the running server, which responds" };
+  if (await runningServer(services, storage)) {
+    const says = "embedded, held by the running server, which responds";
+    const applied = await socketMigrations(storage);
+    return applied
+      ? { says, schema: await services.compareSchema(applied) }
+      : { says: `${says}; its schema is unknown` };
+  }
   if (!storage.databaseUrl && !hasData(storage.dataDir)) return { says: "embedded; the first start creates it" };
   return services.inspectDatabase(storage);
 }

@@ -7,6 +7,7 @@ import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { duration, type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
 import type { Migrations, Services } from "./services.ts";
+import { socketMigrations } from "./socket.ts";
 
 const document_files = { api: "openapi.json", management: "management.json" };
 
@@ -77,10 +78,14 @@ export function addServerCommands(program: Command, { services, exitWith }: Comm
     });
 }
 
-/** Migrates the database. A server that holds the embedded database migrated it when it started. */
+/** Migrates the database. A server that holds the embedded database migrated it when it started, as its own version has it. */
 async function migrate(services: Services): Promise<Migrations> {
   const storage = services.storage();
-  return (await runningServer(services, storage)) ? { applied: [], newer: [] } : services.migrate(storage);
+  if (!(await runningServer(services, storage))) return services.migrate(storage);
+  const applied = await socketMigrations(storage);
+  const problem = applied && (await services.compareSchema(applied)).problem;
+  if (!problem) return { applied: [], newer: [] };
+  throw new Error(`the running server is another version, and holds the database; stop it first (${problem})`);
 }
 
 const serveHelp = `

@@ -45,6 +45,8 @@ export interface Services {
   openStore(storage: StorageSettings): Promise<OpenStore>;
   /** Migrates the database. Throws an Error if this build cannot use it. */
   migrate(storage: StorageSettings): Promise<Migrations>;
+  /** How a schema of these migrations compares with this build's. */
+  compareSchema(applied: readonly AppliedMigration[]): Promise<Inspection["schema"]>;
   /** Inspects the database. Throws an Error that says what is wrong. */
   inspectDatabase(storage: StorageSettings): Promise<Inspection>;
   /** One sentence on the state of Redis; throws an Error that says what is wrong. */
@@ -72,6 +74,12 @@ export interface Services {
   simulate(options: { host: string; port: number }): Promise<{ url: string; stop(): Promise<void> }>;
   /** Resolves when this process is asked to end (SIGINT, SIGTERM). */
   untilStopped(): Promise<void>;
+}
+
+export interface AppliedMigration {
+  name: string;
+  checksum: string;
+  additive: boolean;
 }
 
 export interface Inspection {

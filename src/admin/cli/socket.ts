@@ -15,6 +15,7 @@ import { ManagementError, refusalFrom } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
 import { type Management, verbs } from "../management/verbs.ts";
 import { wait_ms } from "./calling.ts";
+import type { AppliedMigration } from "./services.ts";
 import { userNumbered } from "./user.ts";
 
 /** Changes when a verb changes its meaning, so that a CLI and a server of different versions notice it. */
@@ -50,6 +51,8 @@ export async function adminSocket(options: {
   actAs: (actor: string) => Transport;
   /** Makes the handler that tries models for this actor; absent: nobody can try one. */
   tryAs?: (actor: string) => Serve;
+  /** The migrations of the database, which a command of another version compares with its own. */
+  migrations?: readonly AppliedMigration[];
   /** Called with each error other than a verb's refusal; the client gets the error as well. */
   failed?: (cause: unknown) => void;
 }): Promise<{ path: string; stop(): Promise<void> }> {
@@ -89,6 +92,24 @@ export async function socketManagement(options: SocketCaller): Promise<Managemen
 export interface SocketCaller {
   dataDir: string;
   actor: string;
+}
+
+/**
+ * The migrations of the running server's database. Null if no server runs there, or one of a version that does not tell
+ * them. Throws as socketManagement does.
+ */
+export async function socketMigrations({
+  dataDir,
+}: Pick<SocketCaller, "dataDir">): Promise<readonly AppliedMigration[] | null> {
+  const path = await liveSocket(dataDir);
+  if (path === null) return null;
+  const { result } = (await exchange(path, { method: "GET" }, probe_ms)) as { result?: Told | null };
+  return result?.migrations ?? null;
+}
+
+/** What a server tells everybody who asks whether it lives. */
+interface Told {
+  migrations?: readonly AppliedMigration[];
 }
 
 /**
@@ -194,9 +215,9 @@ async function tried(
 
 async function answer(
   request: Request,
-  { actAs, failed }: { actAs: (actor: string) => Transport; failed?: (cause: unknown) => void },
+  { actAs, migrations, failed }: Omit<Parameters<typeof adminSocket>[0], "dataDir" | "tryAs">,
 ): Promise<Response> {
-  if (request.method !== "POST") return reply(200, { result: null });
+  if (request.method !== "POST") return reply(200, { result: { migrations } });
   const command = await readCommand(request);
   if (typeof command === "string") return reply(400, { failure: command });
   try {

@@ -2,6 +2,9 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Services } from "../../../src/admin/cli/services.ts";
+import { adminSocket } from "../../../src/admin/cli/socket.ts";
+import { ManagementError } from "../../../src/admin/management/error.ts";
 import type { ServerSettings } from "../../../src/config/configuration.ts";
 import { identityOf } from "../../../src/config/identity.ts";
 import { defaultTimeouts, type Resolving, type Upstream } from "../../../src/core/upstream/target.ts";
@@ -233,6 +236,27 @@ describe("doctor", () => {
       configuration: async () => ({ ...settings, server: { ...settings.server, migrates: false } }),
     });
     expect([of("schema").status, of("database").status, code]).toEqual(["problem", "ok", 1]);
+  });
+
+  test("compares the schema of an embedded database with this version's while another version serves it, and so does migrate", async () => {
+    const dataDir = join(folder, "served");
+    const migrations = [{ name: "0001_old", checksum: "sum", additive: false }];
+    const actAs = () => () => Promise.reject(new ManagementError("not asked"));
+    const { stop } = await adminSocket({ dataDir, actAs, migrations });
+    const storage = () => ({ databaseUrl: null, redisUrl: null, dataDir });
+    const problem = "an unreleased build made it";
+    const compareSchema: Services["compareSchema"] = async (applied) =>
+      applied[0]?.name === "0001_old" ? { is: "other", problem } : { is: "current", problem: null };
+    const { of, code } = await examined({ storage, compareSchema });
+    expect([of("database").status, of("schema"), code]).toEqual([
+      "ok",
+      { check: "schema", status: "problem", says: problem },
+      1,
+    ]);
+    const migrated = await shell({ storage, compareSchema }).typed("migrate");
+    expect([migrated.code, migrated.out, migrated.err]).toEqual([1, "", expect.stringContaining(problem)]);
+    expect((await shell({ storage }).typed("migrate")).out).toBe("The database is up to date.\n");
+    await stop();
   });
 
   test("warns where the metrics are public", async () => {

@@ -102,3 +102,11 @@ test("a node may start on a newer schema that is additive, and migrate says so; 
   });
   await node.stop();
 });
+
+test("a running server tells the schema of its embedded database", async () => {
+  const sluice = await startSluice({ store: "pglite" });
+  const { stdout } = await sluice.cli("doctor", "--json");
+  expect(JSON.parse(stdout)).toContainEqual({ check: "schema", status: "ok", says: "as this version makes it" });
+  expect((await sluice.cli("migrate")).stdout).toBe("The database is up to date.\n");
+  expect(await sluice.stop()).toBe(0);
+});

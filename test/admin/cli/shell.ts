@@ -52,6 +52,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
       close: async () => {},
     }),
     migrate: async () => ({ applied: [], newer: [] }),
+    compareSchema: async () => ({ is: "current", problem: null }),
     inspectDatabase: async () => ({
       says: "reachable",
       schema: { is: "current", problem: null },
