@@ -13,8 +13,25 @@ const compaction = "docs/design/protocols.md, Compaction";
 const compacted = "test/core/http/compaction.test.ts";
 
 const written = "test/core/protocol/anthropic-messages/written.test.ts";
+const fitting = "test/core/protocol/anthropic-messages/fitting.test.ts";
 
 export const protocol: Mutant[] = [
+  {
+    name: "instructions stay inside a conversation for an engine that refuses them there",
+    file: "src/core/protocol/anthropic-messages/fitting.ts",
+    find: "turns: withInstructionsAtHead(request.turns)",
+    replace: "turns: request.turns",
+    caughtBy: [`${fitting} > are marked text of the user`],
+    rule: "docs/design/protocols.md, Instructions at the head alone",
+  },
+  {
+    name: "a conversation is fitted to the API of the client that wrote it",
+    file: "src/core/protocol/anthropic-messages/encode-request.ts",
+    find: "dialect.wholeMessages && !asked.written ?",
+    replace: "dialect.wholeMessages ?",
+    caughtBy: [`${fitting} > stay instructions`],
+    rule: "docs/design/protocols.md, Instructions at the head alone",
+  },
   {
     name: "what stands before a thought is written anew for an engine that compares it",
     file: "src/core/protocol/anthropic-messages/written.ts",

@@ -11,15 +11,17 @@ import { dialects } from "../dialects.ts";
 import type { JsonObject } from "../json.ts";
 import { encodeTool } from "./encode-tool.ts";
 import { encodeTurns, textBlocks } from "./encode-turns.ts";
+import { fitted } from "./fitting.ts";
 import { wireOf } from "./native.ts";
 import { unsupportedByMessages } from "./request-refusal.ts";
 import { stripped } from "./strips.ts";
 import { writtenConversation } from "./written.ts";
 
-export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
+export function encodeRequest(asked: InferenceRequest, ask: UpstreamAsk): JsonObject {
   const { dialect = dialects.generic } = ask;
-  const refusal = unsupportedByMessages(request, dialect);
+  const refusal = unsupportedByMessages(asked, dialect);
   if (refusal) throw refusal;
+  const request = dialect.wholeMessages && !asked.written ? fitted(asked) : asked;
   const { sampling } = request;
   const { tools, choice } = allowed(request);
   const conversation = writtenConversation(request, ask) ?? conversationOf(request, tools, ask);
