@@ -17,6 +17,14 @@ const fitting = "test/core/protocol/anthropic-messages/fitting.test.ts";
 
 export const protocol: Mutant[] = [
   {
+    name: "a tool that only a hosted search would find is deferred at Responses engines",
+    file: "src/core/protocol/openai-responses/decode-request.ts",
+    find: "{ ...within, tools: [listed] } : listed",
+    replace: "{ ...within, tools: [listed] } : tool",
+    caughtBy: ["test/core/protocol/losses.test.ts > `defer_loading`"],
+    rule: "docs/protocols.md, Requests of Responses clients",
+  },
+  {
     name: "instructions stay inside a conversation for an engine that refuses them there",
     file: "src/core/protocol/anthropic-messages/fitting.ts",
     find: "turns: withInstructionsAtHead(request.turns)",

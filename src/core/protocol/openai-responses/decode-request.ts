@@ -247,7 +247,9 @@ function contentPart(part: WirePart | OutputPart, path: Path, needs: Needs): Inp
 // ---- tools and the rest ----------------------------------------------------------------------------------------------
 
 function decodeTool({ name, tool, within }: EngineTool): Tool {
-  const wire = within ? { ...within, tools: [tool] } : tool;
+  // OpenAI refuses a tool that is to be found if its search, a hosted tool, is not listed.
+  const { defer_loading: _, ...listed } = tool as typeof tool & { defer_loading?: unknown };
+  const wire = within ? { ...within, tools: [listed] } : listed;
   if (tool.type === "function") {
     const { description, parameters, strict } = tool;
     return { kind: "function", name, ...compact({ description, parameters, strict }), native: native(wire) };

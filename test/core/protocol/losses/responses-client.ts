@@ -153,6 +153,11 @@ export const responsesProbes: Record<string, Probe> = {
       { responses: /"type":"custom","name":"patch","format":\{"type":"grammar"/ },
     ],
   ],
+  "`defer_loading`": [
+    [{ tools: [{ ...tool, defer_loading: true }, { type: "tool_search" }] }, /defer_loading|^(?!.*"name":"f")/],
+    [{ tools: [{ ...custom, defer_loading: true }] }, /defer_loading|^(?!.*"name":"patch")/],
+    [{ tools: [{ ...namespace, tools: [{ ...tool, defer_loading: true }] }] }, /defer_loading|^(?!.*"(space__)?f")/],
+  ],
   "hosted tools, listed beside others": [
     [{ tools: [tool, hosted] }, /web_search/],
     [{ tools: [hosted], ...input({ type: "additional_tools", tools: [tool] }, asked("a")) }, /web_search/],
