@@ -17,6 +17,14 @@ const fitting = "test/core/protocol/anthropic-messages/fitting.test.ts";
 
 export const protocol: Mutant[] = [
   {
+    name: "several texts are a list for an engine that reads a string alone",
+    file: "src/core/protocol/openai-chat/encode-request.ts",
+    find: 'dialect.severalTexts === "joined"',
+    replace: "false",
+    caughtBy: ["test/core/protocol/dialect-requests.test.ts > several texts of a message are one string"],
+    rule: "docs/engines.md, Dialects",
+  },
+  {
     name: "a tool that only a hosted search would find is deferred at Responses engines",
     file: "src/core/protocol/openai-responses/decode-request.ts",
     find: "{ ...within, tools: [listed] } : listed",

@@ -44,6 +44,8 @@ export interface Dialect {
    */
   strips: readonly StrippedField[];
   bounds: EngineBounds;
+  /** How a chat message has several texts: as a `listed` part each, or `joined` to one. */
+  severalTexts: "listed" | "joined";
   /** Whether the engine's chat completions know `original`, a detail of images above `high`. */
   originalImages: boolean;
   /** How tools' schemas are sent. `mended`: a schema that is not an object with `properties` is turned into one. */

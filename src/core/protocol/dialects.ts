@@ -43,6 +43,7 @@ const generic: Dialect = {
   carries: [googleSignature, reasoningDetails],
   strips: [],
   bounds: unbounded,
+  severalTexts: "listed",
   originalImages: false,
   schemas: "as they come",
   namedTool: "alone",
@@ -167,12 +168,13 @@ export const dialects = {
     carries: [googleSignature],
     bounds: { ...hostedBounds, tools_max: 512, nameForm: /^[a-zA-Z0-9_.:-]+$/, stops_max: 5 },
   },
-  // DeepSeek thinks at one of two levels, and has a word for each.
+  // DeepSeek reads the content of a message only as a string. It thinks at one of two levels, and has a word for each.
   deepseek: {
     ...hosted,
     mark: "deepseek",
     signs: { ...noSigns, hosts: ["api.deepseek.com"] },
     reasoning: generic.reasoning,
+    severalTexts: "joined",
     completions: { suffix: "passed", echo: true, logprobs: true },
     effort: { ...generic.effort, minimal: "high", low: "high", medium: "high", xhigh: "max", max: "max" },
     bounds: { ...hostedBounds, stops_max: 16 },

@@ -130,6 +130,27 @@ test("an image in its original size, as Codex sends it, is one of high detail fo
   expect(details("openai")).toEqual(["original", "low", "original", "low"]);
 });
 
+test("several texts of a message are one string for an engine that reads no list, and a list for others", () => {
+  const two = [
+    { type: "text", text: "one" },
+    { type: "text", text: "two" },
+  ];
+  const request = messages({
+    system: two,
+    messages: [
+      { role: "user", content: two },
+      { role: "assistant", content: [...two, { type: "tool_use", id: "c1", name: "look", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "c1", content: two, is_error: true }] },
+    ],
+  });
+  const contents = (name: DialectName) =>
+    (encoded("chat", request, dialects[name]).body.messages as Body[]).map(({ content }) => content);
+  const joined = "one\n\ntwo";
+  expect(contents("deepseek")).toEqual([joined, joined, joined, `Error: ${joined}`]);
+  const marked = [{ type: "text", text: "Error: one" }, two[1]];
+  for (const name of ["generic", "openai"] as const) expect(contents(name)).toEqual([two, two, two, marked]);
+});
+
 test("a tool that must be called has one name in the list of tools and in the choice", () => {
   for (const name of ["fs.read", "x".repeat(100)]) {
     const tools = [{ type: "function", name, parameters: { type: "object", properties: {} } }];

@@ -33,7 +33,7 @@ function encodeTurns(turns: Turn[], ask: UpstreamAsk, model: string): Record<str
   let attached: InputPart[] = [];
   for (const turn of inEngineOrder(turns, ask.instructionsInside)) {
     if (turn.role === "tool") {
-      messages.push(encodeResult(turn));
+      messages.push(encodeResult(turn, back.dialect));
       attached.push(...attachments(turn));
       continue;
     }
@@ -51,7 +51,7 @@ function encodeTurn(turn: Exclude<Turn, ToolTurn>, back: CarriedBack): Record<st
   switch (turn.role) {
     case "system":
     case "developer":
-      return { role: "system", content: encodeText(turn.parts), name: turn.name };
+      return { role: "system", content: encodeInput(turn.parts, back.dialect), name: turn.name };
     case "user":
       return { role: "user", content: encodeInput(turn.parts, back.dialect), name: turn.name };
     case "assistant":
@@ -59,13 +59,13 @@ function encodeTurn(turn: Exclude<Turn, ToolTurn>, back: CarriedBack): Record<st
   }
 }
 
-function encodeResult({ callId, parts, failed }: ToolTurn): Record<string, unknown> {
+function encodeResult({ callId, parts, failed }: ToolTurn, dialect: Dialect): Record<string, unknown> {
   const text = parts.filter((part) => part.kind === "text");
   if (text.length < parts.length && text.length === 0)
     text.push({ kind: "text", text: "The result is attached to the next message." });
   const [first, ...others] = text;
   const texts: TextPart[] = failed ? [{ kind: "text", text: `Error: ${first?.text ?? ""}` }, ...others] : text;
-  return { role: "tool", tool_call_id: callId, content: texts.length === 0 ? "" : encodeText(texts) };
+  return { role: "tool", tool_call_id: callId, content: texts.length === 0 ? "" : encodeInput(texts, dialect) };
 }
 
 /** The images and files of a tool result, after a line that names the call. */
@@ -100,7 +100,7 @@ function encodeAssistant(turn: AssistantTurn, back: CarriedBack): Record<string,
   const fields = reasoning === "" ? [] : out.map((field) => [field, reasoning]);
   const message = {
     role: "assistant",
-    content: text.length > 0 ? encodeText(text) : calls.length > 0 ? null : "",
+    content: text.length > 0 ? encodeInput(text, dialect) : calls.length > 0 ? null : "",
     name: turn.name,
     refusal,
     ...Object.fromEntries(fields),
@@ -117,16 +117,13 @@ function encodeAssistant(turn: AssistantTurn, back: CarriedBack): Record<string,
   return back.in(message, thoughts, calls);
 }
 
-/** Writes a single text as a string, which every engine reads, and several texts as a list of parts. */
-function encodeText(parts: TextPart[]): unknown {
-  if (parts.length === 1) return parts[0]?.text;
-  return parts.map((part) => ({ type: "text", text: part.text }));
-}
-
-function encodeInput(parts: InputPart[], dialect: Dialect): unknown {
-  const first = parts[0];
-  if (parts.length === 1 && first?.kind === "text") return first.text;
-  return parts.map((part) => encodePart(part, dialect));
+/** Writes a single text as a string, which every engine reads, and several parts as a list, or, of texts, as the dialect says. */
+function encodeInput(parts: readonly InputPart[], dialect: Dialect): unknown {
+  const texts = parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
+  const isJoined = texts.length === 1 || dialect.severalTexts === "joined";
+  return isJoined && texts.length === parts.length
+    ? texts.join("\n\n")
+    : parts.map((part) => encodePart(part, dialect));
 }
 
 function encodePart(part: InputPart, { originalImages }: Dialect): unknown {
