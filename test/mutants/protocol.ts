@@ -17,6 +17,22 @@ const fitting = "test/core/protocol/anthropic-messages/fitting.test.ts";
 
 export const protocol: Mutant[] = [
   {
+    name: "an object that is enforced stays open",
+    file: "src/core/protocol/tool-schema.ts",
+    find: "kept.additionalProperties ??= false",
+    replace: "kept.additionalProperties ??= true",
+    caughtBy: [`${fitting} > has closed objects`],
+    rule: "docs/protocols.md, Requests of chat clients",
+  },
+  {
+    name: "a schema with optional properties is strict",
+    file: "src/core/protocol/tool-schema.ts",
+    find: ".every((name) => required.has(name))",
+    replace: ".every((name) => required.has(name) || true)",
+    caughtBy: ["test/core/protocol/dialect-requests.test.ts > the form of a Messages client's answer is strict"],
+    rule: "docs/protocols.md, Requests of Messages clients",
+  },
+  {
     name: "several texts are a list for an engine that reads a string alone",
     file: "src/core/protocol/openai-chat/encode-request.ts",
     find: 'dialect.severalTexts === "joined"',
@@ -29,14 +45,14 @@ export const protocol: Mutant[] = [
     file: "src/core/protocol/openai-responses/decode-request.ts",
     find: "{ ...within, tools: [listed] } : listed",
     replace: "{ ...within, tools: [listed] } : tool",
-    caughtBy: ["test/core/protocol/losses.test.ts > `defer_loading`"],
+    caughtBy: ["test/core/protocol/losses.test.ts"],
     rule: "docs/protocols.md, Requests of Responses clients",
   },
   {
     name: "instructions stay inside a conversation for an engine that refuses them there",
     file: "src/core/protocol/anthropic-messages/fitting.ts",
-    find: "turns: withInstructionsAtHead(request.turns)",
-    replace: "turns: request.turns",
+    find: "turns: withInstructionsAtHead(turns)",
+    replace: "turns",
     caughtBy: [`${fitting} > are marked text of the user`],
     rule: "docs/design/protocols.md, Instructions at the head alone",
   },

@@ -260,6 +260,26 @@ describe("the schema of a tool", () => {
   });
 });
 
+test("the form of a Messages client's answer is strict if OpenAI takes its schema so: closed, with all properties", () => {
+  const strictness = (more: object, inner: object = {}) => {
+    const list = { type: "array", items: { type: "object", additionalProperties: false, ...inner } };
+    const schema = { type: "object", properties: { list, nickname: { type: "string" } }, ...more };
+    const request = messages({ output_config: { format: { type: "json_schema", schema } } });
+    const { body } = encoded("chat", request, dialects.openai);
+    const { text } = encoded("responses", request, dialects.openai).body;
+    const { strict, ...written } = (body.response_format as { json_schema: Body }).json_schema;
+    expect((text as { format: Body }).format).toEqual({ type: "json_schema", ...written, strict });
+    expect(written.schema).toEqual(schema);
+    return strict as boolean;
+  };
+  const whole = { required: ["list", "nickname"], additionalProperties: false };
+  expect(strictness(whole)).toBe(true);
+  expect(strictness({ ...whole, required: ["list"] })).toBe(false);
+  expect(strictness({ required: whole.required })).toBe(false);
+  expect(strictness(whole, { properties: { a: {} } })).toBe(false);
+  expect(strictness(whole, { additionalProperties: true })).toBe(false);
+});
+
 describe("a tool that must be called", () => {
   const tools = ["weather", "time"].map((name) => ({ type: "function", function: { name } }));
   const request = chat({ tools, tool_choice: { type: "function", function: { name: "time" } } });

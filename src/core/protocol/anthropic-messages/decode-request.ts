@@ -13,6 +13,7 @@ import type {
   Turn,
 } from "../../inference/request.ts";
 import { compact, textOf } from "../json.ts";
+import { isStrict } from "../tool-schema.ts";
 import { withoutBillingLine } from "./billing-line.ts";
 import type { CountTokensRequest, MessagesRequest, MessagesToolChoice } from "./contract.ts";
 import { MessagesNeeds, textParts } from "./decode-blocks.ts";
@@ -117,12 +118,16 @@ function choiceOf(choice: MessagesToolChoice): ToolChoice {
   return { kind: choice.type === "any" ? "required" : choice.type };
 }
 
-/** The format of the output. In Messages it has neither a name nor a strictness: it is always strict. */
+/**
+ * The format of the output. In Messages it has neither a name nor a strictness. It is strict, unless OpenAI's services would
+ * refuse the schema as a strict one; engines that an operator runs enforce any.
+ */
 function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string } | undefined {
   const inConfig = wire.output_config?.format;
   const format = inConfig ?? wire.output_format;
   if (!format) return undefined;
-  const value: OutputFormat = { kind: "json_schema", name: "output", schema: format.schema, strict: true };
+  const { schema } = format;
+  const value: OutputFormat = { kind: "json_schema", name: "output", schema, strict: isStrict(schema) };
   return { value, param: inConfig ? "output_config.format" : "output_format" };
 }
 

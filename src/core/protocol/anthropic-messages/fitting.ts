@@ -4,8 +4,18 @@
  */
 import type { InferenceRequest } from "../../inference/request.ts";
 import { withInstructionsAtHead } from "../../inference/turns.ts";
+import { closed } from "../tool-schema.ts";
 
 export function fitted(request: InferenceRequest): InferenceRequest {
-  // Most models refuse instructions after the head. Others take them before the model's turn alone.
-  return { ...request, turns: withInstructionsAtHead(request.turns) };
+  const { turns, tools, format } = request;
+  const fits: InferenceRequest = {
+    ...request,
+    // Most models refuse instructions after the head. Others take them before the model's turn alone.
+    turns: withInstructionsAtHead(turns),
+    tools: tools.map((tool) => (tool.strict ? { ...tool, parameters: closed(tool.parameters ?? noArguments) } : tool)),
+  };
+  if (format?.kind === "json_schema" && format.schema) fits.format = { ...format, schema: closed(format.schema) };
+  return fits;
 }
+
+const noArguments = { type: "object", properties: {} };

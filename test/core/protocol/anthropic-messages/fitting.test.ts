@@ -27,6 +27,60 @@ function encoded(request: InferenceRequest, name: DialectName = "anthropic") {
 
 const says = (role: string, text: string) => ({ role, content: text });
 
+describe("a schema that is enforced", () => {
+  const score = { type: "integer", description: "From 1 on.", minimum: 1, exclusiveMaximum: 10 };
+  const tags = { type: "array", items: { type: "object", properties: { format: {} } }, minItems: 2, uniqueItems: true };
+  const at = { type: "string", format: "date" };
+  const schema = {
+    type: "object",
+    properties: { score, at, minimum: { minLength: 1, format: "phone" }, tags: { anyOf: [tags, { type: "null" }] } },
+    required: ["score"],
+  };
+  const told = (description: string) => expect.stringContaining(description) as string;
+  const fits = {
+    type: "object",
+    properties: {
+      score: { type: "integer", description: 'From 1 on.\n\n{"minimum":1,"exclusiveMaximum":10}' },
+      at,
+      minimum: { description: '{"minLength":1,"format":"phone"}' },
+      tags: {
+        anyOf: [
+          {
+            type: "array",
+            items: { type: "object", properties: { format: {} }, additionalProperties: false },
+            description: told('{"minItems":2,"uniqueItems":true}'),
+          },
+          { type: "null" },
+        ],
+      },
+    },
+    required: ["score"],
+    additionalProperties: false,
+  };
+  const format = { type: "json_schema", name: "n", schema };
+  const asked = [
+    chat({ response_format: { type: format.type, json_schema: format } }),
+    responses({ text: { format } }),
+    messages({ output_config: { format } }),
+  ];
+
+  test("has closed objects, and in words what it refuses, for clients of other protocols", () => {
+    const [byChat, byResponses, byMessages] = asked.map((request) => encoded(request).body.output_config as Body);
+    for (const sent of [byChat, byResponses]) expect(sent).toEqual({ format: { type: format.type, schema: fits } });
+    expect(byMessages).toEqual({ format: { type: format.type, schema } });
+    expect(encoded(asked[0]!, "vllm").body.output_config).toEqual(byMessages);
+  });
+
+  test("may be that of a tool, if the tool is strict", () => {
+    const tools = [true, false].map((strict, at) => ({
+      type: "function",
+      function: { name: `t${at}`, parameters: schema, strict },
+    }));
+    const sent = encoded(chat({ tools })).body.tools as Body[];
+    expect(sent.map(({ input_schema }) => input_schema)).toEqual([fits, schema]);
+  });
+});
+
 describe("instructions inside a conversation", () => {
   const told = (roles: readonly string[]) => roles.map((role, at) => says(role, `${role} ${at}`));
   const sent = (request: InferenceRequest, name?: DialectName) =>

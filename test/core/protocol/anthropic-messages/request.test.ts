@@ -21,6 +21,7 @@ const result = (id: string, content: unknown, more: object = {}) => ({
   ...more,
 });
 const text = (text: string, more: object = {}) => ({ type: "text", text, ...more });
+const closed = { type: "object", properties: {}, additionalProperties: false };
 const marked = { cache_control: { type: "ephemeral", ttl: "1h" } };
 
 type Asked = Record<string, unknown> & { messages: unknown[] };
@@ -46,7 +47,7 @@ describe("a chat engine is asked", () => {
       stop_sequences: ["END", "STOP"],
       tools: [{ ...tool, strict: true }],
       tool_choice: { type: "any", disable_parallel_tool_use: true },
-      output_config: { effort: "xhigh", format: { type: "json_schema", schema: { type: "object" } } },
+      output_config: { effort: "xhigh", format: { type: "json_schema", schema: closed } },
     });
     expect(asked).toEqual({
       model: "writer-awq",
@@ -71,7 +72,7 @@ describe("a chat engine is asked", () => {
       parallel_tool_calls: false,
       response_format: {
         type: "json_schema",
-        json_schema: { name: "output", schema: { type: "object" }, strict: true },
+        json_schema: { name: "output", schema: closed, strict: true },
       },
       reasoning_effort: "high",
     });
