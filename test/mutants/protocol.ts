@@ -17,6 +17,14 @@ const fitting = "test/core/protocol/anthropic-messages/fitting.test.ts";
 
 export const protocol: Mutant[] = [
   {
+    name: "an image of another protocol keeps the media type that its caller gives it",
+    file: "src/core/protocol/anthropic-messages/media.ts",
+    find: "imageKindOf(held.data.slice(0, 16)) ?? held.mediaType",
+    replace: "held.mediaType",
+    caughtBy: ["test/core/protocol/anthropic-messages/request.test.ts > with the media type of an image's content"],
+    rule: "docs/protocols.md, Requests of chat clients",
+  },
+  {
     name: "an object that is enforced stays open",
     file: "src/core/protocol/tool-schema.ts",
     find: "kept.additionalProperties ??= false",

@@ -1,13 +1,14 @@
 /** Turns images and files of other protocols into the sources of blocks; null if Messages cannot express one. */
 import type { FilePart } from "../../inference/request.ts";
 import type { JsonObject } from "../json.ts";
-import { base64Of, isBase64 } from "./images.ts";
+import { base64Of, imageKindOf, isBase64 } from "./images.ts";
 
 export function imageSource(url: string): JsonObject | null {
   if (!/^data:/i.test(url)) return { type: "url", url };
   const held = base64Of(url);
   if (!held?.mediaType.startsWith("image/")) return null;
-  return { type: "base64", media_type: held.mediaType, data: held.data };
+  // Engines compare the media type with the content, which services of other protocols do not.
+  return { type: "base64", media_type: imageKindOf(held.data.slice(0, 16)) ?? held.mediaType, data: held.data };
 }
 
 /**

@@ -440,6 +440,14 @@ describe("a Messages engine is asked", () => {
     });
   });
 
+  test("with the media type of an image's content, whatever the caller calls it", () => {
+    for (const label of ["jpg", "jpeg", "png"]) {
+      const url = imageUrl.replace("image/png", `image/${label}`);
+      const { messages } = chat(says(user({ type: "image_url", image_url: { url } })));
+      expect(messages).toEqual([user(image)]);
+    }
+  });
+
   /** The same order as in the caller's bytes of a large body: an engine's prefix cache begins with the tools. */
   test("with a tool's schema in the order in which the caller wrote it", () => {
     const parameters = { properties: { b: {}, a: {} }, required: ["b"], type: "object" };
