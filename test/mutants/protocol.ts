@@ -17,6 +17,14 @@ const fitting = "test/core/protocol/anthropic-messages/fitting.test.ts";
 
 export const protocol: Mutant[] = [
   {
+    name: "top_p goes beside a temperature to models that refuse both",
+    file: "src/core/protocol/anthropic-messages/fitting.ts",
+    find: "topP === 1 ? undefined : topP",
+    replace: "topP === 0 ? undefined : topP",
+    caughtBy: [`${fitting} > of temperature and top_p`],
+    rule: "docs/protocols.md, Requests of chat clients",
+  },
+  {
     name: "an image of another protocol keeps the media type that its caller gives it",
     file: "src/core/protocol/anthropic-messages/media.ts",
     find: "imageKindOf(held.data.slice(0, 16)) ?? held.mediaType",

@@ -4,12 +4,18 @@
  */
 import type { InferenceRequest } from "../../inference/request.ts";
 import { withInstructionsAtHead } from "../../inference/turns.ts";
+import { compact } from "../json.ts";
 import { closed } from "../tool-schema.ts";
 
 export function fitted(request: InferenceRequest): InferenceRequest {
   const { turns, tools, format } = request;
+  const { temperature, topP, ...sampling } = request.sampling;
+  // Models refuse both together. 1 is the value of either if it is left out.
+  const top = topP === 1 ? undefined : topP;
+  const heat = temperature === 1 && top !== undefined ? undefined : temperature;
   const fits: InferenceRequest = {
     ...request,
+    sampling: { ...sampling, ...compact({ temperature: heat, topP: top }) },
     // Most models refuse instructions after the head. Others take them before the model's turn alone.
     turns: withInstructionsAtHead(turns),
     tools: tools.map((tool) => (tool.strict ? { ...tool, parameters: closed(tool.parameters ?? noArguments) } : tool)),

@@ -81,6 +81,21 @@ describe("a schema that is enforced", () => {
   });
 });
 
+test("of temperature and top_p, which its models refuse together, one that changes nothing is left out", () => {
+  const sent = (sampling: object, name?: DialectName, ask = chat) => {
+    const { temperature, top_p } = encoded(ask(sampling), name).body;
+    return { temperature, top_p };
+  };
+  const both = { temperature: 0.2, top_p: 1 };
+  expect(sent(both)).toEqual({ temperature: 0.2, top_p: undefined });
+  expect(sent(both, undefined, responses)).toEqual({ temperature: 0.2, top_p: undefined });
+  expect(sent({ temperature: 1, top_p: 0.9 })).toEqual({ temperature: undefined, top_p: 0.9 });
+  expect(sent({ temperature: 1, top_p: 1 })).toEqual({ temperature: 1, top_p: undefined });
+  expect(sent({ temperature: 0.2, top_p: 0.9 })).toEqual({ temperature: 0.2, top_p: 0.9 });
+  expect(sent(both, "vllm")).toEqual(both);
+  expect(sent(both, undefined, messages)).toEqual(both);
+});
+
 describe("instructions inside a conversation", () => {
   const told = (roles: readonly string[]) => roles.map((role, at) => says(role, `${role} ${at}`));
   const sent = (request: InferenceRequest, name?: DialectName) =>
