@@ -17,6 +17,14 @@ const fitting = "test/core/protocol/anthropic-messages/fitting.test.ts";
 
 export const protocol: Mutant[] = [
   {
+    name: "the model's last words are the beginning of its answer",
+    file: "src/core/protocol/anthropic-messages/fitting.ts",
+    find: "return [...turns, {",
+    replace: "return turns.length > 0 ? turns : [{",
+    caughtBy: [`${fitting} > a conversation that ends with the model's words`],
+    rule: "docs/protocols.md, Requests of chat clients",
+  },
+  {
     name: "top_p goes beside a temperature to models that refuse both",
     file: "src/core/protocol/anthropic-messages/fitting.ts",
     find: "topP === 1 ? undefined : topP",
@@ -67,8 +75,8 @@ export const protocol: Mutant[] = [
   {
     name: "instructions stay inside a conversation for an engine that refuses them there",
     file: "src/core/protocol/anthropic-messages/fitting.ts",
-    find: "turns: withInstructionsAtHead(turns)",
-    replace: "turns",
+    find: "placed = withInstructionsAtHead(turns)",
+    replace: "placed = turns",
     caughtBy: [`${fitting} > are marked text of the user`],
     rule: "docs/design/protocols.md, Instructions at the head alone",
   },

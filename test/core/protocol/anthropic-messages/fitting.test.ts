@@ -96,6 +96,20 @@ test("of temperature and top_p, which its models refuse together, one that chang
   expect(sent(both, undefined, messages)).toEqual(both);
 });
 
+test("a conversation that ends with the model's words is asked to go on by the user, and not within a sentence", () => {
+  const conversation = [says("user", "A plan?"), says("assistant", "Here is the plan.")];
+  const sent = (request: InferenceRequest, name?: DialectName) => encoded(request, name).body.messages as Message[];
+  const asker = { role: "user", content: [{ type: "text", text: "Continue." }] };
+  const input = conversation.map((message) => ({ type: "message", ...message }));
+  for (const request of [chat({ messages: conversation }), responses({ input })]) {
+    expect(sent(request)).toHaveLength(3);
+    expect(sent(request).at(-1)).toEqual(asker as never);
+    expect(sent(request, "vllm").at(-1)?.role).toBe("assistant");
+  }
+  expect(sent(messages({ messages: conversation })).at(-1)?.role).toBe("assistant");
+  expect(sent({ ...chat({ messages: conversation }), continues: true }).at(-1)?.role).toBe("assistant");
+});
+
 describe("instructions inside a conversation", () => {
   const told = (roles: readonly string[]) => roles.map((role, at) => says(role, `${role} ${at}`));
   const sent = (request: InferenceRequest, name?: DialectName) =>
