@@ -17,6 +17,14 @@ const fitting = "test/core/protocol/anthropic-messages/fitting.test.ts";
 
 export const protocol: Mutant[] = [
   {
+    name: "a model thinks although it is forced to a call",
+    file: "src/core/protocol/anthropic-messages/fitting.ts",
+    find: 'mode === "required" || mode === "tool"',
+    replace: 'mode === "required" && mode === "tool"',
+    caughtBy: [`${fitting} > a tool that must be called has no effort`],
+    rule: "docs/protocols.md, Requests of chat clients",
+  },
+  {
     name: "the model's last words are the beginning of its answer",
     file: "src/core/protocol/anthropic-messages/fitting.ts",
     find: "return [...turns, {",

@@ -21,7 +21,7 @@ export function encodeRequest(asked: InferenceRequest, ask: UpstreamAsk): JsonOb
   const { dialect = dialects.generic } = ask;
   const refusal = unsupportedByMessages(asked, dialect);
   if (refusal) throw refusal;
-  const request = dialect.wholeMessages && !asked.written ? fitted(asked) : asked;
+  const request = dialect.wholeMessages && !asked.written ? fitted(asked, ask.lost) : asked;
   const { sampling } = request;
   const { tools, choice } = allowed(request);
   const conversation = writtenConversation(request, ask) ?? conversationOf(request, tools, ask);

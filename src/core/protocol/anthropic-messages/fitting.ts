@@ -4,11 +4,12 @@
  */
 import type { InferenceRequest, Turn } from "../../inference/request.ts";
 import { isCall, withInstructionsAtHead } from "../../inference/turns.ts";
+import type { Loss } from "../codec.ts";
 import { compact } from "../json.ts";
 import { closed } from "../tool-schema.ts";
 
-export function fitted(request: InferenceRequest): InferenceRequest {
-  const { turns, tools, format } = request;
+export function fitted(request: InferenceRequest, lost?: (loss: Loss) => void): InferenceRequest {
+  const { turns, tools, format, reasoning, toolChoice: choice } = request;
   const { temperature, topP, ...sampling } = request.sampling;
   // Models refuse both together. 1 is the value of either if it is left out.
   const top = topP === 1 ? undefined : topP;
@@ -22,6 +23,13 @@ export function fitted(request: InferenceRequest): InferenceRequest {
     tools: tools.map((tool) => (tool.strict ? { ...tool, parameters: closed(tool.parameters ?? noArguments) } : tool)),
   };
   if (format?.kind === "json_schema" && format.schema) fits.format = { ...format, schema: closed(format.schema) };
+  // Models that think refuse to be forced to a call, or answer without it. The effort is the hint of the two.
+  const mode = choice?.kind === "allowed" ? choice.mode : choice?.kind;
+  const isForced = tools.length > 0 && (mode === "required" || mode === "tool");
+  if (isForced && reasoning?.effort && reasoning.effort !== "none") {
+    lost?.("stripped");
+    delete fits.reasoning;
+  }
   return fits;
 }
 

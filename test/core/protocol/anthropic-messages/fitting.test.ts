@@ -110,6 +110,28 @@ test("a conversation that ends with the model's words is asked to go on by the u
   expect(sent({ ...chat({ messages: conversation }), continues: true }).at(-1)?.role).toBe("assistant");
 });
 
+test("a tool that must be called has no effort beside it, with which the model need not call", () => {
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const choices = [
+    "required",
+    { type: "function", function: { name: "f" } },
+    { type: "allowed_tools", allowed_tools: { mode: "required", tools } },
+  ];
+  const sent = (more: object, name?: DialectName) => {
+    const { body, lost } = encoded(chat({ tools, reasoning_effort: "low", ...more }), name);
+    return { thinking: (body.thinking as Body | undefined)?.type, config: body.output_config, lost };
+  };
+  const without = { thinking: undefined, config: undefined, lost: ["stripped"] };
+  for (const tool_choice of choices) expect(sent({ tool_choice })).toEqual(without as never);
+  const kept = { thinking: "adaptive", config: { effort: "low" }, lost: [] };
+  for (const tool_choice of ["auto", "none"]) expect(sent({ tool_choice })).toEqual(kept as never);
+  expect(sent({ tool_choice: "required" }, "generic")).toEqual(kept as never);
+  const off = { thinking: "disabled", config: undefined, lost: [] };
+  expect(sent({ tool_choice: "required", reasoning_effort: "none" })).toEqual(off as never);
+  const own = { tools: [{ name: "f", input_schema: { type: "object" } }], tool_choice: { type: "any" } };
+  expect(encoded(messages({ ...own, thinking: { type: "adaptive" } })).body.thinking).toEqual({ type: "adaptive" });
+});
+
 describe("instructions inside a conversation", () => {
   const told = (roles: readonly string[]) => roles.map((role, at) => says(role, `${role} ${at}`));
   const sent = (request: InferenceRequest, name?: DialectName) =>
