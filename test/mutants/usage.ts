@@ -397,7 +397,7 @@ export const usage: Mutant[] = [
     name: "an uncalibrated count ignores the code units",
     file: "src/core/usage/output-calibration.ts",
     find: "return isExact ? byDeltas : Math.max(byDeltas, byText);",
-    replace: "return isExact || !this.#known(this.#route) ? byDeltas : Math.max(byDeltas, byText);",
+    replace: "return isExact || !this.#all.used.get(this.#route) ? byDeltas : Math.max(byDeltas, byText);",
     caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
   },

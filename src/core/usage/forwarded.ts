@@ -156,7 +156,9 @@ function copy(from: Amount, to: Amount): void {
   to.deltas = from.deltas;
   to.cjkDeltas = from.cjkDeltas;
   to.otherDeltas = from.otherDeltas;
-  for (const script of scripts) to[script] = from[script];
+  to.latin = from.latin;
+  to.cjk = from.cjk;
+  to.other = from.other;
 }
 
 /** Moves a part's only delta, which has these units, from the count `from` to the count `to`. */

@@ -77,6 +77,8 @@ const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, 
 interface RoutesLearned {
   reported: Learned<OutputSums>;
   counted: Learned<OutputSums>;
+  /** The sums that are used: by reports, else by a tokenizer's counts. */
+  used: Pick<Learned<OutputSums>, "get">;
   /** The routes whose answers came with the engine's usage report, and the routes whose answers came without. */
   reporting: Set<string>;
   silent: Set<string>;
@@ -86,20 +88,33 @@ export function outputCalibration(): OutputCalibration {
   const all: RoutesLearned = {
     reported: learned(learned_max, isPlausible),
     counted: learned(learned_max, isPlausible),
+    used: { get: (name) => all.reported.get(name) ?? all.counted.get(name) },
     reporting: new Set(),
     silent: new Set(),
   };
-  return { of: (route) => new LearnedCalibration(all, route), sums: all.reported };
+  // A calibration has no state of its own, and is asked for each batch: so its names are made once for a route.
+  const known = new Map<string, LearnedCalibration>();
+  return {
+    of(route) {
+      const calibration = known.get(route) ?? new LearnedCalibration(all, route);
+      if (known.size > learned_max) known.clear();
+      known.set(route, calibration);
+      return calibration;
+    },
+    sums: all.reported,
+  };
 }
 
 /** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
 class LearnedCalibration implements RouteCalibration {
   readonly #all: RoutesLearned;
   readonly #route: string;
+  readonly #names: Names;
 
   constructor(all: RoutesLearned, route: string) {
     this.#all = all;
     this.#route = route;
+    this.#names = namesOf(route);
   }
 
   tokens({ streamed, whole }: Sent): number {
@@ -138,7 +153,7 @@ class LearnedCalibration implements RouteCalibration {
     const all = { ...streamed };
     for (const script of scripts) all[script] += whole[script];
     if (!isPlausibleText(all, tokens)) return;
-    learnText(from, this.#route, all, tokens);
+    learnText(from, this.#names, all, tokens);
     if (whole.deltas > 0) return;
     const units = codeUnitsOf(streamed);
     const { deltas, cjkDeltas, otherDeltas } = streamed;
@@ -168,25 +183,19 @@ class LearnedCalibration implements RouteCalibration {
 
   /** For each script other than Latin, the name under which its ratio was learned, and the number of its deltas. */
   #wide({ cjkDeltas, otherDeltas }: Pick<Amount, "cjkDeltas" | "otherDeltas">): [name: string, deltas: number][] {
-    const nameOf = (script: Script) => `${this.#route} (${script} deltas)`;
     return [
-      [nameOf("cjk"), cjkDeltas],
-      [nameOf("other"), otherDeltas],
+      [this.#names.cjkDeltas, cjkDeltas],
+      [this.#names.otherDeltas, otherDeltas],
     ];
   }
 
-  #known(name: string): OutputSums | undefined {
-    const { reported, counted } = this.#all;
-    return reported.get(name) ?? counted.get(name);
-  }
-
   #tokensPerDelta(name: string): number | null {
-    const { tokens, deltas } = this.#known(name) ?? nothing;
+    const { tokens, deltas } = this.#all.used.get(name) ?? nothing;
     return tokens > 0 ? tokens / deltas : null;
   }
 
   #textTokens(amount: Amount): number {
-    return textTokens({ get: (name) => this.#known(name) }, this.#route, amount);
+    return textTokens(this.#all.used, this.#names, amount);
   }
 
   #streamedTokens(amount: Amount): number {
@@ -240,9 +249,19 @@ const tokens_min = 64;
 
 type Sums = Pick<Learned<OutputSums>, "get" | "learn">;
 
-/** Estimates how many tokens a text has from its code units. */
-function textTokens(sums: Pick<Sums, "get">, route: string, units: Units): number {
-  return scripts.reduce((tokens, script) => tokens + units[script] * ratioOf(sums, route, script), 0);
+/** The names under which the sums of a route's scripts are stored, beside the sums of whole routes. */
+type Names = Readonly<Record<Script | "cjkDeltas" | "otherDeltas", string>>;
+
+function namesOf(route: string): Names {
+  const [cjkDeltas, otherDeltas] = [`${route} (cjk deltas)`, `${route} (other deltas)`];
+  return { latin: `${route} (latin)`, cjk: `${route} (cjk)`, other: `${route} (other)`, cjkDeltas, otherDeltas };
+}
+
+/** Estimates how many tokens a text has from its code units. Most texts have one script. */
+function textTokens(sums: Pick<Sums, "get">, names: Names, units: Units): number {
+  let tokens = 0;
+  for (const script of scripts) if (units[script] !== 0) tokens += units[script] * ratioOf(sums, names[script], script);
+  return tokens;
 }
 
 /** Whether a text of this size can have this number of tokens. */
@@ -257,11 +276,11 @@ function isPlausibleText(units: Units, tokens: number): boolean {
  * Learns from a text with a known number of tokens. The tokens are divided among the text's scripts, in proportion to
  * the number that is expected for each script.
  */
-function learnText(sums: Sums, route: string, units: Units, tokens: number): void {
-  const factor = tokens / textTokens(sums, route, units);
-  const shares = scripts.map((script) => units[script] * ratioOf(sums, route, script) * factor);
+function learnText(sums: Sums, names: Names, units: Units, tokens: number): void {
+  const factor = tokens / textTokens(sums, names, units);
+  const shares = scripts.map((script) => units[script] * ratioOf(sums, names[script], script) * factor);
   for (const [at, script] of scripts.entries())
-    if (shares[at]! >= tokens_min) learnScript(sums, nameOf(route, script), script, units[script], shares[at]!);
+    if (shares[at]! >= tokens_min) learnScript(sums, names[script], script, units[script], shares[at]!);
 }
 
 function learnScript(sums: Sums, name: string, script: Script, codeUnits: number, tokens: number): void {
@@ -278,15 +297,10 @@ function learnScript(sums: Sums, name: string, script: Script, codeUnits: number
   sums.learn(name, { ...nothing, textTokens: next * weight, textCodeUnits: weight });
 }
 
-function ratioOf(sums: Pick<Sums, "get">, route: string, script: Script): number {
-  const { textTokens: tokens, textCodeUnits: units } = sums.get(nameOf(route, script)) ?? nothing;
+function ratioOf(sums: Pick<Sums, "get">, name: string, script: Script): number {
+  const { textTokens: tokens, textCodeUnits: units } = sums.get(name) ?? nothing;
   const { first, min, max } = ratios[script];
   return units > 0 ? within(tokens / units, min, max) : first;
-}
-
-/** The name under which the sums of a script on a route are stored, beside the sums of whole routes. */
-function nameOf(route: string, script: Script): string {
-  return `${route} (${script})`;
 }
 
 function within(value: number, min: number, max: number): number {

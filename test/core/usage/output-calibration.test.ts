@@ -70,6 +70,17 @@ test("a route that reports is known to, however many did before", () => {
   expect(learned.of("main/2999").isReporting).toBe(true);
 });
 
+test("a calibration in use stays that of its route, however many others are asked for after it", () => {
+  const learned = outputCalibration();
+  const sent = streamed(latin(30, 180));
+  const first = learned.of("main/m");
+  taught(answerOf(100, 10, 200), first);
+  for (let at = 0; at < 3_000; at++) learned.of(`main/${at}`).tokens(sent);
+  for (const route of [first, learned.of("main/m")]) expect(route.tokens(sent)).toBe(90);
+  learned.of("main/m").missed();
+  expect(first.isReporting).toBe(false);
+});
+
 describe("text", () => {
   test("two engines of one model are known apart", () => {
     const learned = outputCalibration();
