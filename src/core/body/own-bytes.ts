@@ -51,7 +51,8 @@ export class OwnBytes implements Disposable {
     if (!kept) return { rest: outgoing, handed: [] };
     const { bytes, marks } = kept;
     const body = kept.value as Fields;
-    const large = membersAt(marks, bytes).filter(({ from, to }) => to - from >= bytes_min);
+    const isNamedOnce = Object.keys(body).length === (marks.length - 1) / 2;
+    const large = membersAt(marks, bytes, isNamedOnce ? bytes_min : 0).filter(({ from, to }) => to - from >= bytes_min);
     const comparison = new Comparison(forms);
     const same = large.filter(
       ({ name, members }) => Object.hasOwn(outgoing, name) && comparison.isSame(outgoing[name], body[name], members),
@@ -71,18 +72,26 @@ export class OwnBytes implements Disposable {
   }
 }
 
-/** The top-level members of the body whose names do not repeat. */
-function membersAt(marks: readonly Mark[], bytes: Uint8Array): Member[] {
+/** The top-level members of the body, of at least `bytes_min` bytes, whose names do not repeat among these. */
+function membersAt(marks: readonly Mark[], bytes: Uint8Array, bytes_min: number): Member[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const found = new Map<string, Member | null>();
   for (let at = 0; at + 2 < marks.length; at += 2) {
     const [before, colon, behind] = [marks[at]!, marks[at + 1]!, marks[at + 2]!];
     const from = before.at + 1;
+    if (behind.at - from < bytes_min) continue;
     const name = JSON.parse(text.toString("utf8", from, colon.at)) as string;
     found.set(name, found.has(name) ? null : { name, from, to: behind.at, members: behind.members - colon.members });
   }
   return [...found.values()].filter((member) => member !== null);
 }
+
+/**
+ * The numbers of members of objects that were equal to themselves: the schemas of tools are passed on as they were
+ * parsed, and many requests share them (item-cache.ts). Objects with fewer members are counted each time.
+ */
+const membersOfSame = new WeakMap<object, number>();
+const remembered_members_min = 16;
 
 class Comparison {
   readonly #forms: WireForms;
@@ -136,6 +145,8 @@ class Comparison {
   }
 
   #ofFields(outgoing: Fields, written: Fields): number {
+    const known = outgoing === written ? membersOfSame.get(written) : undefined;
+    if (known !== undefined) return known;
     let members = 0;
     let unmatched = 0;
     for (const name in written) {
@@ -146,8 +157,10 @@ class Comparison {
       members += inside;
       unmatched++;
     }
-    // `outgoing` and `written` are the same object: a tool's schema is passed on as it was parsed.
-    if (outgoing === written) return members;
+    if (outgoing === written) {
+      if (members >= remembered_members_min) membersOfSame.set(written, members);
+      return members;
+    }
     for (const name in outgoing) if (outgoing[name] !== undefined) unmatched--;
     return unmatched === 0 || this.#areImplied(outgoing, written, -unmatched) ? members : -1;
   }

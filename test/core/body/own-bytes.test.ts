@@ -148,6 +148,16 @@ describe("a list", () => {
     expect(written).toBe('{"messages":[{"type":"tool_use","input":{"id":1790123456789012345},"name":"read"}]}');
   });
 
+  test("whose value came with other requests is compared with each one's own bytes", () => {
+    const schema = { type: "object", properties: { path: { type: "string" } } };
+    const [plain, repeated] = [JSON.stringify(schema), JSON.stringify(schema).replace("{", '{"type":"array",')];
+    const handed = [plain, repeated, plain].map((bytes) => {
+      const own = ownOf(`{"tools":[{"schema":${bytes}}]}`, [], { tools: [{ schema }] });
+      return sent(own, { tools: [{ schema }] }).handed.length;
+    });
+    expect(handed).toEqual([1, 0, 1]);
+  });
+
   test("is handed on once, and when it was let go not at all", () => {
     const asked = { model: "engine", messages: ["a"] };
     const [own, gone] = [ownOf('{"messages":["a"]}'), ownOf('{"messages":["a"]}')];
