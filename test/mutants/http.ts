@@ -159,7 +159,8 @@ export const http: Mutant[] = [
       await othersArrived();
     }
     const parameters = guarded(call.request);
-    const read = body && principal ? await body.read(dependencies, call, principal.organization) : null;`,
+    const reading = body && principal ? body.read(dependencies, call, principal.organization) : null;
+    const read = reading instanceof Promise ? await reading : reading;`,
     replace: `    const read = body ? await body.read(dependencies, call, { id: "", keepsContent: false }) : null;
     const principal = scope === null ? null : await authorize(dependencies, call, scope);
     if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));

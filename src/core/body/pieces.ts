@@ -79,7 +79,7 @@ export async function readPieces(
  * As `readPieces`, for a body whose announced size is small and within bounds: the runtime gathers it, in one piece and
  * without a stream.
  */
-export async function readAtOnce(request: Request, ms: number, take: TakePiece): Promise<ReadOutcome> {
+export async function readAtOnce(request: Pick<Request, "bytes">, ms: number, take: TakePiece): Promise<ReadOutcome> {
   const reading = request.bytes();
   const arrived = Bun.peek(reading);
   const whole = arrived instanceof Uint8Array ? arrived : await inTime(reading, ms);

@@ -37,7 +37,7 @@ export interface JsonBody<Value = unknown> {
   digest: string | null;
 }
 
-interface ReadBody extends JsonBody {
+export interface ReadBody extends JsonBody {
   /** The items that have to be checked; null: all items. */
   unseen: UnseenItems | null;
   /** Keeps the valid body's items for later requests. Call it before the body's bytes are used up. */
@@ -59,23 +59,58 @@ interface Reading {
  */
 type HoldBytes = (bytes: number) => void;
 
-export async function readJson(
-  request: Request,
+/** The parts of a request that are read here. */
+type Sent = Pick<Request, "headers" | "body" | "bytes">;
+
+/** Returns a promise only if the body has not arrived, or is not small. */
+export function readJson(
+  request: Sent,
   limits: BodyLimits,
   hold: HoldBytes,
-  { pause = yieldFor, hasDigest = false, itemsOf = null }: Reading = {},
+  reading: Reading = {},
+): ReadBody | Promise<ReadBody> {
+  const { headers } = request;
+  const announced = Number(headers.get("content-length") ?? 0);
+  const isSmall = announced > 0 && announced <= Math.min(unscannedBytes(limits), limits.body_bytes_max);
+  if (!isSmall || headers.has("content-encoding")) return readInSteps(request, limits, hold, reading);
+  requireJson(headers.get("content-type"));
+  hold(announced);
+  const sent = request.bytes();
+  const bytes = Bun.peek(sent);
+  if (bytes instanceof Uint8Array && bytes.byteLength <= announced) return smallBody(bytes, limits, reading.hasDigest);
+  return readInSteps({ headers, body: null, bytes: () => sent }, limits, hold, reading);
+}
+
+async function readInSteps(
+  request: Sent,
+  limits: BodyLimits,
+  hold: HoldBytes,
+  { pause = yieldFor, hasDigest = false, itemsOf = null }: Reading,
 ): Promise<ReadBody> {
   const unscanned_bytes = unscannedBytes(limits);
   const { bytes, shape } = await readBody(request, { limits, hold, pause, unscanned_bytes, itemsOf });
   const size = bytes.byteLength;
   await pause(size);
-  const digest = hasDigest ? new Bun.CryptoHasher("sha256").update(bytes).digest("hex") : null;
-  const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max), pause);
-  const own = isIntact && shape?.marks ? new OwnBytes(bytes, shape.marks, value) : null;
+  if (shape === null) return smallBody(bytes, limits, hasDigest);
+  const digest = digestOf(bytes, hasDigest);
+  const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }), pause);
+  const own = isIntact && shape.marks ? new OwnBytes(bytes, shape.marks, value) : null;
   if (!own && size > kept_bytes) release(bytes);
-  const unseen = shape?.items?.unseen() ?? null;
-  const keepItems = () => own && shape?.items?.keep(bytes);
+  const unseen = shape.items?.unseen() ?? null;
+  const keepItems = () => own && shape.items?.keep(bytes);
   return { value, bytes: size, own, digest, unseen, keepItems };
+}
+
+/** A body that was not scanned, so its depth is checked here. */
+function smallBody(bytes: Uint8Array, { body_depth_max }: BodyLimits, hasDigest = false): ReadBody {
+  const digest = digestOf(bytes, hasDigest);
+  const value = parseJsonBody(bytes);
+  if (isDeeper(value, body_depth_max)) throw tooDeep(body_depth_max);
+  return { value, bytes: bytes.byteLength, own: null, digest, unseen: null, keepItems() {} };
+}
+
+function digestOf(bytes: Uint8Array, hasDigest: boolean): string | null {
+  return hasDigest ? new Bun.CryptoHasher("sha256").update(bytes).digest("hex") : null;
 }
 
 /** The memory of bodies up to this size is left to the garbage collector. */
@@ -106,7 +141,7 @@ interface ReadingOf extends Required<Pick<Reading, "pause" | "itemsOf">> {
   unscanned_bytes: number;
 }
 
-async function readBody(request: Request, reading: ReadingOf): Promise<ScannedBody> {
+async function readBody(request: Sent, reading: ReadingOf): Promise<ScannedBody> {
   const { limits, hold, pause, unscanned_bytes, itemsOf } = reading;
   requireJson(request.headers.get("content-type"));
   const unpack = unpackerFor(request.headers.get("content-encoding"));
@@ -155,7 +190,7 @@ function requireJson(contentType: string | null): void {
 }
 
 /** The announced size of the body; 0 if it was not announced. Throws if it is too large. */
-function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: HoldBytes): number {
+function announcedBytes(request: Sent, { body_bytes_max }: BodyLimits, hold: HoldBytes): number {
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > body_bytes_max) throw tooLarge(body_bytes_max);
   hold(announced);
@@ -165,7 +200,7 @@ function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: 
 /** An announced body up to this size is gathered by the runtime, which copies less of it. */
 const gathered_bytes_max = 2 * 1024 * 1024;
 
-async function readInto(request: Request, announced: number, limits: BodyLimits, take: TakePiece): Promise<void> {
+async function readInto(request: Sent, announced: number, limits: BodyLimits, take: TakePiece): Promise<void> {
   const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
   const isGathered = announced > 0 && announced <= gathered_bytes_max;
   // The runtime makes a stream of a body only if it is asked for one.
@@ -223,13 +258,8 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   }
 }
 
-/** As `parseJsonBody`, with pauses if it could take long. A body that was not scanned has its depth checked here. */
-export function* parsingSteps({ bytes, shape }: ScannedBody, depth_max: number): Generator<void, Parsed, void> {
-  if (shape === null) {
-    const value = parseJsonBody(bytes);
-    if (isDeeper(value, depth_max)) throw tooDeep(depth_max);
-    return { value, isIntact: true };
-  }
+/** As `parseJsonBody`, with pauses if it could take long. */
+export function* parsingSteps({ bytes, shape }: ScannedBody & { shape: BodyScan }): Generator<void, Parsed, void> {
   const { items } = shape;
   const members = shape.marks ? (shape.marks.length - 1) / 2 : -1;
   const known = items && members >= 0 ? filled(bytes, shape, items, members) : null;

@@ -95,11 +95,11 @@ export interface Input<Required, Params extends TObject, Query extends TObject, 
 
 /**
  * The body of a request. `schema` describes it. `read` reads it within bounds and checks it; throws the Fault of its
- * first offence.
+ * first offence. It gives a promise only if it waits.
  */
 export interface RequestBody<Body> {
   schema: TSchema;
-  read(dependencies: Dependencies, call: Call, organization: ContentOwner): Promise<Body>;
+  read(dependencies: Dependencies, call: Call, organization: ContentOwner): Body | Promise<Body>;
 }
 
 export type Operation = Declared<RequiredScope, TObject, TObject, TObject, unknown> & { examples: readonly Example[] };

@@ -8,7 +8,7 @@ import type { TSchema } from "typebox";
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
 import { BodyItems } from "../body/body-items.ts";
-import { type JsonBody, readJson } from "../body/read.ts";
+import { type JsonBody, type ReadBody, readJson } from "../body/read.ts";
 import { reserve, reserveAnswer, takesTurns } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
 import { mediaOf, refuseImages } from "../inference/media.ts";
@@ -129,24 +129,32 @@ export function inferenceBody<Wire>(
 ): RequestBody<JsonBody<Wire>> {
   return {
     schema,
-    async read(dependencies, call, organization) {
+    read(dependencies, call, organization) {
       const pause = takesTurns(dependencies, call);
       const hold = (held: number) => reserve(dependencies, call, held);
       const isKeyed = call.request.headers.has(keyHeader);
       const { items: cache } = dependencies.bounds;
       const isLookedUp = repeated.length > 0 && organization.keepsContent && cache.bytes_max > 0;
       const itemsOf = isLookedUp ? () => new BodyItems(cache, `${organization.id} ${call.route}`, repeated) : null;
-      const reading = { pause, hasDigest: isKeyed, itemsOf };
-      const read = await readJson(call.request, dependencies.limits, hold, reading);
-      const { value, bytes, own, digest } = read;
-      if (own) call.begins(own);
-      const catalog = dependencies.catalog();
-      const { extraParams = none, bounds } = noteRequested(call, catalog, value, isStreamed) ?? {};
-      await pause(bytes);
-      const wire = validate(value, extraParams, read.unseen, bounds);
-      read.keepItems();
-      await pause(bytes);
-      return { value: wire, bytes, own, digest };
+      const noted = ({ value, own }: ReadBody) => {
+        if (own) call.begins(own);
+        return noteRequested(call, dependencies.catalog(), value, isStreamed);
+      };
+      const checked = ({ value, bytes, own, digest, unseen, keepItems }: ReadBody, model: CatalogModel | null) => {
+        const wire = validate(value, model?.extraParams ?? none, unseen, model?.bounds);
+        keepItems();
+        return { value: wire, bytes, own, digest };
+      };
+      const inSteps = async (reading: Promise<ReadBody>) => {
+        const read = await reading;
+        const model = noted(read);
+        await pause(read.bytes);
+        const body = checked(read, model);
+        await pause(read.bytes);
+        return body;
+      };
+      const read = readJson(call.request, dependencies.limits, hold, { pause, hasDigest: isKeyed, itemsOf });
+      return read instanceof Promise ? inSteps(read) : checked(read, noted(read));
     },
   };
 }

@@ -49,7 +49,8 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
       await othersArrived();
     }
     const parameters = guarded(call.request);
-    const read = body && principal ? await body.read(dependencies, call, principal.organization) : null;
+    const reading = body && principal ? body.read(dependencies, call, principal.organization) : null;
+    const read = reading instanceof Promise ? await reading : reading;
     if (read) call.bodyRead();
     return operation.handle(dependencies, call, { principal, ...parameters, body: read });
   };

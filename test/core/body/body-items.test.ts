@@ -36,7 +36,7 @@ function read(text: string, { cache, owner = "one", cuts = [] }: Reading): Read 
   const seen = { shape: { bytes: shape.bytes, depth, values, members }, marks };
   let value: unknown;
   try {
-    const steps = parsingSteps({ bytes, shape }, 100);
+    const steps = parsingSteps({ bytes, shape });
     for (let step = steps.next(); ; step = steps.next()) {
       if (!step.done) continue;
       value = step.value.value;

@@ -37,7 +37,7 @@ test.each([
   ["of more values than the largest body may have", `[${"1,".repeat(400_000)}`, "request_too_large", "values"],
 ])("a body %s is refused before it ends", async (_, text, code, words) => {
   const { request } = unending(text);
-  const fault = await readJson(request, limits, () => {}).catch((thrown: unknown) => thrown);
+  const fault = await Promise.try(() => readJson(request, limits, () => {})).catch((thrown: unknown) => thrown);
   if (!(fault instanceof Fault)) throw new Error("it was taken");
   expect([fault.code, fault.message.includes(words)]).toEqual([code as Fault["code"], true]);
   expect(request.body?.locked).toBe(false);
@@ -45,7 +45,9 @@ test.each([
 
 test("one that does not end is refused when its time is over", async () => {
   const { request, isLeft } = unending('{"model": ');
-  const fault = await readJson(request, { ...limits, body_read_ms: 20 }, () => {}).catch((thrown: unknown) => thrown);
+  const fault = await Promise.try(() => readJson(request, { ...limits, body_read_ms: 20 }, () => {})).catch(
+    (thrown: unknown) => thrown,
+  );
   expect(fault).toMatchObject({ code: "invalid_json", details: { headers: { connection: "close" } } });
   expect(isLeft()).toBe(true);
 });
@@ -57,7 +59,7 @@ test("what a body will hold is asked for before it is held, and a refusal ends t
     asked.push(bytes);
     if (bytes > 0) throw new Fault("capacity_exceeded", "Busy.");
   };
-  const fault = await readJson(request, limits, hold).catch((thrown: unknown) => thrown);
+  const fault = await Promise.try(() => readJson(request, limits, hold)).catch((thrown: unknown) => thrown);
   expect(fault).toMatchObject({ code: "capacity_exceeded" });
   expect(asked).toEqual([0, 5]);
   expect(request.body?.locked).toBe(false);
@@ -114,3 +116,58 @@ test.each([
     expect(unseen?.messages?.length).toBe(isSeen ? 1 : undefined);
   },
 );
+
+/** A request whose announced body is all there. */
+function announced(body: string, { bytes = Buffer.byteLength(body), type = "application/json" } = {}): Request {
+  const headers = { "content-type": type, "content-length": `${bytes}` };
+  return new Request("http://localhost/", { method: "POST", headers, body });
+}
+
+test("a small body that is all there is read without a wait", () => {
+  const read = readJson(announced('{"a":1}'), limits, () => {}, { hasDigest: true });
+  if (read instanceof Promise) throw new Error("it waited");
+  const digest = new Bun.CryptoHasher("sha256").update('{"a":1}').digest("hex");
+  expect(read).toMatchObject({ value: { a: 1 }, bytes: 7, own: null, digest, unseen: null });
+});
+
+test("a small body that comes later is waited for, and one that does not come is refused", async () => {
+  let sink: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const late = () => {
+    const headers = { "content-type": "application/json", "content-length": "7" };
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        sink = controller;
+      },
+    });
+    return new Request("http://localhost/", { method: "POST", headers, body });
+  };
+  const reading = readJson(late(), limits, () => {});
+  sink?.enqueue(new TextEncoder().encode('{"a":1}'));
+  sink?.close();
+  expect(await reading).toMatchObject({ value: { a: 1 }, bytes: 7 });
+  const refused = Promise.try(() => readJson(late(), { ...limits, body_read_ms: 20 }, () => {}));
+  expect(await refused.catch((thrown: unknown) => thrown)).toMatchObject({ code: "invalid_json" });
+});
+
+test("a body that is longer than announced is held to the limits of its own size", async () => {
+  const body = `[${"1,".repeat(900)}1]`;
+  const few = { ...limits, body_bytes_max: 4_000, body_values_max: 500 };
+  const fault = await Promise.try(() => readJson(announced(body, { bytes: 10 }), few, () => {})).catch(
+    (thrown) => thrown,
+  );
+  expect(fault).toMatchObject({ code: "request_too_large" });
+});
+
+const noRoom = new Fault("capacity_exceeded", "Busy.");
+const refusing = () => {
+  throw noRoom;
+};
+
+test.each([
+  ["of another type", { type: "text/plain" }, refusing, "invalid_content_type"],
+  ["without room", {}, refusing, "capacity_exceeded"],
+  ["of no JSON", {}, () => {}, "invalid_json"],
+])("a small body %s is refused for that, before what is wrong further on", (_, how, hold, code) => {
+  const deep = `${"[".repeat(65)}1`;
+  expect(() => readJson(announced(deep, how), limits, hold)).toThrow(expect.objectContaining({ code }));
+});
