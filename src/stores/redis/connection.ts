@@ -4,7 +4,7 @@
  * cluster may be named; the server is asked whether it belongs to a cluster. A server that does not report that, such
  * as a proxy, is recognised because it refuses keys of several tags.
  */
-import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
+import { Cluster, Command, Redis, type RedisOptions, ReplyError } from "ioredis";
 import { within } from "../../core/time/cancellation.ts";
 import type { StoreWatcher } from "../../features/telemetry/store/watcher.ts";
 
@@ -13,10 +13,15 @@ export interface RedisConnection {
   ping(timeout_ms: number): Promise<void>;
   /** Whether the keys of one script may have different hash tags. */
   isOneServer(): boolean;
-  /** Runs a Lua script, on a cluster over keys with one hash tag. Rejects at once if Redis is known to be away. */
-  script(lua: string): (keys: readonly string[], args: readonly string[]) => Promise<unknown>;
+  /**
+   * Runs a Lua script, on a cluster over keys with one hash tag. Rejects at once if Redis is known to be away.
+   * `isGathered`: one call is all that its caller asks for at the moment, so it does not wait for others.
+   */
+  script(lua: string, how?: { isGathered: boolean }): RunScript;
   close(): void;
 }
+
+export type RunScript = (keys: readonly string[], args: readonly string[]) => Promise<unknown>;
 
 const connect_ms = 2000;
 const command_ms = 2000;
@@ -99,6 +104,7 @@ export function redisConnection(
   });
 
   const isReady = () => commands?.status === "ready";
+  const isOneServer = () => commands === single && !isSharded;
   function ready(): Redis | Cluster {
     if (!isReady()) throw new Error("there is no connection to Redis");
     return commands!;
@@ -110,8 +116,8 @@ export function redisConnection(
       while (!isReady() && !closed && performance.now() < end_ms) await Bun.sleep(10);
       await within(ready().ping(), end_ms - performance.now(), "Redis");
     },
-    isOneServer: () => commands === single && !isSharded,
-    script(lua) {
+    isOneServer,
+    script(lua, { isGathered } = { isGathered: false }) {
       const sha = new Bun.CryptoHasher("sha1").update(lua).digest("hex");
       return async (keys, args) => {
         const client = ready();
@@ -119,7 +125,8 @@ export function redisConnection(
         const tell = (failure: "connection" | "statement" | null) =>
           watcher?.answered("redis", performance.now() - asked_ms, failure);
         try {
-          const value = await evaluated(client, { lua, sha }, keys, args);
+          const isAlone = isGathered && isOneServer();
+          const value = await evaluated(client, { lua, sha, isAlone }, keys, args);
           tell(null);
           return value;
         } catch (error) {
@@ -153,12 +160,15 @@ async function belongsToCluster(server: Redis): Promise<boolean> {
 /** Calls the script by its hash. A Redis that does not know the hash has done nothing, and is then sent the text. */
 async function evaluated(
   client: Redis | Cluster,
-  { lua, sha }: { lua: string; sha: string },
+  { lua, sha, isAlone }: { lua: string; sha: string; isAlone: boolean },
   keys: readonly string[],
   args: readonly string[],
 ): Promise<unknown> {
   try {
-    return await client.evalsha(sha, keys.length, ...keys, ...args);
+    if (!isAlone) return await client.evalsha(sha, keys.length, ...keys, ...args);
+    // A pipeline would wait for the end of this turn of the event loop and of the pipeline before.
+    const command = new Command("evalsha", [sha, keys.length, ...keys, ...args], { replyEncoding: "utf8" });
+    return await client.sendCommand(command);
   } catch (error) {
     if (!isRefusal(error, "NOSCRIPT")) throw error;
     return client.eval(lua, keys.length, ...keys, ...args);

@@ -1,6 +1,5 @@
 /**
- * One call of the script (rates-script.ts): the requests that are sent together in one turn of the event loop, and the
- * answers to all.
+ * One call of the script (rates-script.ts): the requests that are sent together, and the answers to all.
  */
 import type { RateRequest, RateSubject } from "../../core/store/rates.ts";
 import { standingSubjects } from "../../features/telemetry/store/standing.ts";
@@ -12,7 +11,7 @@ export class RatesCall {
   /** The keys of the call, each once. A key's place is counted from 1. */
   readonly keys: string[] = [];
   readonly takes: TakeAsked[] = [];
-  readonly answer = Promise.withResolvers<readonly TakeReply[]>();
+  readonly #askers: PromiseWithResolvers<TakeReply>[] = [];
   readonly #places = new Map<string, number>();
   readonly #prefix: string;
 
@@ -22,7 +21,7 @@ export class RatesCall {
   }
 
   /** Adds a request and returns its reply. If `request` is null, only reads. */
-  async add(organizationId: string, subjects: readonly RateSubject[], request: RateRequest | null): Promise<TakeReply> {
+  add(organizationId: string, subjects: readonly RateSubject[], request: RateRequest | null): Promise<TakeReply> {
     const asked = subjects.map((subject): TakeAsked[3][number] => {
       const { requestsPerMinute, tokensPerMinute } = subject.limits;
       return [
@@ -33,8 +32,18 @@ export class RatesCall {
       ];
     });
     const { requestId = "", tokens = null, tokens_min = null } = request ?? {};
-    const place = this.takes.push([requestId, tokens, tokens_min, asked]) - 1;
-    return (await this.answer.promise)[place]!;
+    this.takes.push([requestId, tokens, tokens_min, asked]);
+    const asker = Promise.withResolvers<TakeReply>();
+    this.#askers.push(asker);
+    return asker.promise;
+  }
+
+  answered(replies: readonly TakeReply[]): void {
+    for (const [place, asker] of this.#askers.entries()) asker.resolve(replies[place]!);
+  }
+
+  failed(cause: unknown): void {
+    for (const asker of this.#askers) asker.reject(cause);
   }
 
   /**

@@ -1,8 +1,8 @@
 /**
  * Sliding rates in Redis, for many nodes: one script (rates-script.ts), which counts a request for its organization,
  * its team and its key at once, or for none of them. The requests of one turn of the event loop are sent in one call,
- * with the corrections of requests that ended (waiting-changes.ts), and are decided one by one, in their order. Each of
- * the subjects has one key, all under the organization's hash tag; on a cluster, where all keys of a call must have the
+ * with the corrections of requests that ended (waiting-changes.ts), and are decided one by one, in their order; those
+ * that come while a call is under way are sent together when it is over. Each of the subjects has one key, all under the organization's hash tag; on a cluster, where all keys of a call must have the
  * same tag, each organization has a call of its own. A subject has one key, so that Redis, when it runs out of memory,
  * forgets all of it or nothing.
  *
@@ -10,6 +10,7 @@
  * carries it out. Then too much may be counted for a minute. Too little is counted only if the request then uses more
  * than it took.
  */
+import { ReplyError } from "ioredis";
 import type { RateReadings, RateRequest, RateSubject, Rates, RateTaken } from "../../core/store/rates.ts";
 import { within } from "../../core/time/cancellation.ts";
 import { hopelessLimit, type RateCount, rateRefusal, readingsOf, tightestOf } from "../counting/rates.ts";
@@ -39,12 +40,15 @@ export function redisRates(
   options: RedisRatesOptions = {},
 ): Rates {
   const { answer_ms = 100, wait_ms = 25, prefix = "sluice:rates:" } = options;
-  const script = redis.script(ratesScript);
+  const script = redis.script(ratesScript, { isGathered: true });
   /**
-   * The calls that are sent at the end of this turn of the event loop. The key is the organization's id on a cluster,
-   * and empty on a single server, where all organizations share a call.
+   * The calls that are sent at the end of this turn of the event loop, or when the call before is over. The key is the
+   * organization's id on a cluster, and empty on a single server, where all organizations share a call.
    */
   const leaving = new Map<string, RatesCall>();
+  /** The last call that was sent and is not over, by the same keys. */
+  const underway = new Map<string, RatesCall>();
+  let isTurnAsked = false;
   const waiting = waitingChanges({
     wait_ms,
     changes_max,
@@ -63,20 +67,50 @@ export function redisRates(
   /** Sends a call, with all corrections that wait for it. */
   function depart(together: string, call: RatesCall): void {
     leaving.delete(together);
+    underway.set(together, call);
     const carried: CarriedChanges | null = waiting.take(together);
     const answer = send(call, carried?.changes ?? []);
     if (carried) void answer.then(carried.done, carried.done);
-    within(answer, answer_ms, "Redis").then(call.answer.resolve, call.answer.reject);
+    within(answer, answer_ms, "Redis").then(
+      (replies) => {
+        call.answered(replies);
+        follow(together, call, null);
+      },
+      (cause: unknown) => {
+        call.failed(cause);
+        follow(together, call, cause);
+      },
+    );
+  }
+
+  /**
+   * Sends what waited for the end of this call. If Redis did not answer, that has failed too: it would wait for twice
+   * the time.
+   */
+  function follow(together: string, over: RatesCall, failure: unknown): void {
+    if (underway.get(together) !== over) return;
+    underway.delete(together);
+    const next = leaving.get(together);
+    if (!next) return;
+    if (failure === null || failure instanceof ReplyError) depart(together, next);
+    else {
+      leaving.delete(together);
+      next.failed(failure);
+    }
   }
 
   function departAll(): void {
-    for (const [together, call] of leaving) depart(together, call);
+    isTurnAsked = false;
+    for (const [together, call] of leaving) if (!underway.has(together)) depart(together, call);
   }
 
   function nextCall(together: string): RatesCall {
     const open = leaving.get(together);
     if (open) return open;
-    if (leaving.size === 0) setImmediate(departAll);
+    if (!isTurnAsked && !underway.has(together)) {
+      isTurnAsked = true;
+      setImmediate(departAll);
+    }
     const call = new RatesCall(prefix);
     leaving.set(together, call);
     return call;

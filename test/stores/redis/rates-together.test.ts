@@ -1,16 +1,18 @@
-// The calls to the sliding rates that are made within one turn of the event loop go to Redis in one call (on a cluster, in
-// one for each organization), and are answered one by one.
+// The calls to the sliding rates that are made within one turn of the event loop, or while a call is under way, go to Redis
+// in one call (on a cluster, in one for each organization), and are answered one by one.
 
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import { Redis } from "ioredis";
+import { Redis, ReplyError } from "ioredis";
 import type { RateAnswer, RateSubject, Rates } from "../../../src/core/store/rates.ts";
 import { type RedisConnection, redisConnection } from "../../../src/stores/redis/connection.ts";
 import { redisRates } from "../../../src/stores/redis/rates.ts";
+import type { TakeReply } from "../../../src/stores/redis/rates-script.ts";
 import { newHex, newRequestId } from "../../core/store/ledger-stores.ts";
 import { ofOrganization } from "../../core/store/rates-stores.ts";
 import { holds } from "../../harness/depth.ts";
 import { redisUrl } from "../../harness/services.ts";
+import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
@@ -103,6 +105,83 @@ test("a call that fails has failed for each request in it, and for no other", as
   isAway = false;
   expect((await three()).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
   expect(calls).toEqual([3, 3]);
+});
+
+/** Rates over a Redis that answers when the test says so. `refuses`: the error that it answers with. */
+function heldBack(answer_ms: number) {
+  const sent: { requests: number; answer(refuses?: Error): void }[] = [];
+  const redis: Pick<RedisConnection, "script" | "isOneServer"> = {
+    isOneServer: () => true,
+    script: () => (_, words) => {
+      const { promise, resolve, reject } = Promise.withResolvers<string>();
+      const [, , takes] = JSON.parse(words[0]!) as [unknown, unknown, unknown[]];
+      const reply: TakeReply = [1, 1, [[1, 1, 0, 0, 0, 1, 0]]];
+      const replies = JSON.stringify(takes.map(() => reply));
+      sent.push({ requests: takes.length, answer: (refuses) => (refuses ? reject(refuses) : resolve(replies)) });
+      return promise;
+    },
+  };
+  const rates = redisRates(redis, { answer_ms, wait_ms: 60_000 });
+  const take = () => rates.take(requestOf(newOrganizationId(), 5)).then(({ answer }) => answer);
+  return { sent, take, isSent: (calls: number) => until(() => sent.length === calls, 10_000, `${calls} calls`) };
+}
+const turnOfLoop = () => new Promise((resolve) => setImmediate(resolve));
+
+test("what is asked in several turns while a call is under way goes in one call, when that is over", async () => {
+  const { sent, take, isSent } = heldBack(10_000);
+  const first = take();
+  await isSent(1);
+  const later = [take(), take()];
+  await turnOfLoop();
+  later.push(take());
+  await turnOfLoop();
+  expect(sent).toHaveLength(1);
+  sent[0]!.answer();
+  await isSent(2);
+  sent[1]!.answer();
+  expect(await Promise.all([first, ...later])).toEqual(["taken", "taken", "taken", "taken"]);
+  expect(sent.map(({ requests }) => requests)).toEqual([1, 3]);
+});
+
+test("a whole call's requests do not wait for the call before, and the rest for the last", async () => {
+  const { sent, take, isSent } = heldBack(10_000);
+  const answers = [take()];
+  await isSent(1);
+  for (let request = 0; request < 65; request++) answers.push(take());
+  expect(sent.map(({ requests }) => requests)).toEqual([1, 64]);
+  sent[0]!.answer();
+  await answers[0];
+  await turnOfLoop();
+  expect(sent).toHaveLength(2);
+  sent[1]!.answer();
+  await isSent(3);
+  sent[2]!.answer();
+  expect(new Set(await Promise.all(answers))).toEqual(new Set(["taken"]));
+});
+
+test("what waits for a call that Redis refuses is sent all the same", async () => {
+  const { sent, take, isSent } = heldBack(10_000);
+  const first = take();
+  await isSent(1);
+  const next = take();
+  sent[0]!.answer(new ReplyError("OOM"));
+  await expect(first).rejects.toThrow("OOM");
+  await isSent(2);
+  sent[1]!.answer();
+  expect(await next).toBe("taken");
+});
+
+test("what waits for a call without an answer fails with it, and what comes after that is sent", async () => {
+  const { sent, take, isSent } = heldBack(50);
+  const first = take();
+  await isSent(1);
+  const failures = await Promise.all([first, take()].map((one) => one.catch(String)));
+  for (const failure of failures) expect(failure).toContain("did not answer");
+  expect(sent).toHaveLength(1);
+  const later = take();
+  await isSent(2);
+  sent[1]!.answer();
+  expect(await later).toBe("taken");
 });
 
 test("what goes in one call is answered, and counted, as if each request had asked by itself", async () => {
