@@ -151,7 +151,8 @@ export const http: Mutant[] = [
   {
     name: "a body is read before the credential is looked at",
     file: "src/core/operations/serve-operation.ts",
-    find: `    const principal = scope === null ? null : await authorize(dependencies, call, scope);
+    find: `    const caller = scope === null ? null : authorize(dependencies, call, scope);
+    const principal = caller instanceof Promise ? await caller : caller;
     if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
     if (body && principal) {
       countArrival(dependencies, operation, principal);

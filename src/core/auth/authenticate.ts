@@ -61,10 +61,11 @@ export const authenticatorLimits: AuthenticatorLimits = {
 
 export interface Authenticator {
   /**
-   * Returns the caller of a request with these headers. Throws Fault: 401, 403 `organization_suspended`, 429
-   * `rate_limit_exceeded`, 503 `storage_unavailable` or `overloaded`.
+   * Returns the caller of a request with these headers; a promise unless the key is remembered as one to be served.
+   * Rejects with Fault: 401, 403 `organization_suspended`, 429 `rate_limit_exceeded`, 503 `storage_unavailable` or
+   * `overloaded`.
    */
-  authenticate(headers: HeaderSource, address: string): Promise<Principal>;
+  authenticate(headers: HeaderSource, address: string): Principal | Promise<Principal>;
   /**
    * Authenticates by the hash of a secret. For calls from inside the service: a client can only send the secret itself.
    */
@@ -196,26 +197,38 @@ export function authenticator(options: {
     return known.own;
   }
 
-  async function principalBy(verdict: Verdict, address: string): Promise<Principal> {
+  function principalBy(verdict: Verdict, address: string): Principal | Promise<Principal> {
     if ("refusal" in verdict) throw refusedAs(verdict);
     if (verdict.admits?.(address) === false) throw new AddressNotAllowed(verdict.principal);
-    const { id } = verdict.principal.key;
-    if (!verdict.isToNote) uses.add(id, address);
-    // The verdict demanded that this use of the key be written, and now it is written. So the remembered verdict on the
-    // key is out of date.
-    else if (await uses.note(id, address)) remembered.forget(id);
-    return verdict.principal;
+    const { principal, isToNote } = verdict;
+    if (isToNote) return noted(principal, address);
+    uses.add(principal.key.id, address);
+    return principal;
+  }
+
+  /** The verdict demands that this use of the key is written. Once it is, the remembered verdict is out of date. */
+  async function noted(principal: Principal, address: string): Promise<Principal> {
+    const { id } = principal.key;
+    if (await uses.note(id, address)) remembered.forget(id);
+    return principal;
+  }
+
+  async function refused(token: string | null, address: string, thrown: unknown): Promise<never> {
+    if (!(thrown instanceof Fault && thrown.status === 401)) throw thrown;
+    throw (token ? tokens! : unknown).failed(address, thrown);
   }
 
   return {
-    async authenticate(headers, address) {
+    authenticate(headers, address) {
       const token = tokens?.in(headers) ?? null;
       try {
         const found = tokens && token ? verdictOnToken(tokens, token, address) : verdictOnKey(headers, address);
-        return await principalBy(found instanceof Promise ? await found : found, address);
+        if (!(found instanceof Promise)) return principalBy(found, address);
+        return found
+          .then((verdict) => principalBy(verdict, address))
+          .catch((thrown) => refused(token, address, thrown));
       } catch (thrown) {
-        if (!(thrown instanceof Fault && thrown.status === 401)) throw thrown;
-        throw (token ? tokens! : unknown).failed(address, thrown);
+        return refused(token, address, thrown);
       }
     },
     async authenticateSecret(secretHash, address) {

@@ -212,20 +212,29 @@ export class Call implements Caller {
     return begun;
   }
 
-  /** Ends each part of the request's work, even if another part throws, and resolves when all have ended. */
-  async finish(): Promise<void> {
-    const last = this.#begun.pop();
-    if (last) {
+  /**
+   * Ends each part of the request's work, even if another part throws. Returns a promise only if there are parts; it
+   * resolves when all have ended.
+   */
+  finish(): Promise<void> | undefined {
+    if (this.#begun.length > 0) return this.#endAll();
+    // A failure before the status was sent is thrown instead, and its code is recorded where it is caught.
+    if (this.#isStreaming && this.#runCode !== null) this.#notes.code = this.#runCode;
+    return undefined;
+  }
+
+  async #endAll(): Promise<void> {
+    let failure: { thrown: unknown } | null = null;
+    for (let last = this.#begun.pop(); last; last = this.#begun.pop()) {
       try {
         if (Symbol.asyncDispose in last) await last[Symbol.asyncDispose]();
         else last[Symbol.dispose]();
-      } finally {
-        await this.finish();
+      } catch (thrown) {
+        failure = { thrown };
       }
-      return;
     }
-    // A failure before the status was sent is thrown instead, and its code is recorded where it is caught.
-    if (this.#isStreaming && this.#runCode !== null) this.#notes.code = this.#runCode;
+    this.finish();
+    if (failure) throw failure.thrown;
   }
 
   /** The final status: that of the failure if a stream failed after it began, and 499 if the client left. */

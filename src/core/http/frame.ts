@@ -136,13 +136,22 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
     let response: Response;
     let isSlow = false;
     try {
-      response = await worked(dependencies, framed, open);
+      try {
+        refuseAmbiguous(request.headers);
+        response = begun(dependencies, open, await framed.work(call));
+      } finally {
+        const ending = call.isStreaming ? undefined : call.finish();
+        if (ending) await ending;
+      }
     } catch (thrown) {
       isSlow = thrown instanceof SlowRefusal;
       response = refused(dependencies, call, reported(asFault(thrown), call, framed), framed);
     }
     if (!call.isStreaming) {
-      if (!(await isWelcome(dependencies, call, isSlow))) response.headers.set("connection", "close");
+      const { pressure } = dependencies.bounds;
+      const isWelcome =
+        call.isBodyRead && !isSlow ? !pressure.descriptorsAreFew() : await becomesWelcome(dependencies, call, isSlow);
+      if (!isWelcome) response.headers.set("connection", "close");
       call.answered();
       ended(dependencies, open, response.status);
     }
@@ -156,22 +165,13 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
   };
 }
 
-/**
- * Runs the work of a request and returns its answer. When the answer is returned, the work has ended, unless the answer
- * is a stream.
- */
-async function worked(dependencies: FrameDependencies, { work }: Framed, open: Open): Promise<Response> {
+/** The response of an answer. The work of a request has ended by then, unless the answer is a stream. */
+function begun(dependencies: FrameDependencies, open: Open, answer: HttpAnswer): Response {
+  if (answer instanceof Response) return answer;
   const { call } = open;
-  try {
-    refuseAmbiguous(call.request.headers);
-    const answer = await work(call);
-    if (answer instanceof Response) return answer;
-    const response = answer.open({ left: () => call.leave(), closed: () => void closed(dependencies, open) });
-    call.streams();
-    return response;
-  } finally {
-    if (!call.isStreaming) await call.finish();
-  }
+  const response = answer.open({ left: () => call.leave(), closed: () => void closed(dependencies, open) });
+  call.streams();
+  return response;
 }
 
 /** Ends the work of a stream that has ended or whose client has left, and then the request. */
@@ -205,7 +205,7 @@ function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, p
  * Whether the connection may serve another request: the body of this one was read, and the wait of a slow refusal is
  * over.
  */
-async function isWelcome(
+async function becomesWelcome(
   { unread, bounds: { pressure, slowness } }: FrameDependencies,
   call: Call,
   isSlow: boolean,

@@ -29,7 +29,7 @@ import type { TokenCounter } from "./token-counter.ts";
 export interface Dependencies extends FrameDependencies {
   /** The catalog in force. A plan that did not change stays the same object. */
   catalog(): Catalog;
-  authenticate(headers: Headers, address: string): Promise<Principal>;
+  authenticate(headers: Headers, address: string): Principal | Promise<Principal>;
   /** Ends running requests whose caller has lost the right to them. */
   standings: Pick<Standings, "begin">;
   arrivals: Arrivals;

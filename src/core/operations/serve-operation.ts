@@ -41,7 +41,8 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const othersArrived = () => new Promise<void>((resolve) => soon(resolve));
   const work = async (call: Call) => {
     if (scope !== null) requireDescriptors(dependencies);
-    const principal = scope === null ? null : await authorize(dependencies, call, scope);
+    const caller = scope === null ? null : authorize(dependencies, call, scope);
+    const principal = caller instanceof Promise ? await caller : caller;
     if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
     if (body && principal) {
       countArrival(dependencies, operation, principal);
@@ -105,22 +106,30 @@ function textIn(values: URLSearchParams | Headers): (name: string) => string | n
 // Checks credential, organization and scope, in this order, and records the caller for the log. Throws Fault 401, 403,
 // 429 or 503.
 
-/** Checks that the caller has this scope. `any`: any valid key will do, whatever its scopes. */
-export async function authorize(
+/**
+ * Checks that the caller has this scope. `any`: any valid key will do, whatever its scopes. Returns a promise unless the
+ * key is remembered.
+ */
+export function authorize(
   dependencies: Dependencies,
   call: Call,
   scope: NonNullable<RequiredScope>,
-): Promise<Principal> {
-  let principal: Principal;
-  try {
-    principal = await dependencies.authenticate(call.request.headers, call.client);
-  } catch (thrown) {
-    if (thrown instanceof Suspended || thrown instanceof AddressNotAllowed) {
-      call.identified({ organization: thrown.organizationId, key: thrown.keyId });
-    }
-    if (thrown instanceof Fault) dependencies.metrics.unauthenticated(thrown.code);
-    throw thrown;
-  }
+): Principal | Promise<Principal> {
+  const found = dependencies.authenticate(call.request.headers, call.client);
+  if (!(found instanceof Promise)) return authorized(call, found, scope);
+  return found.then(
+    (principal) => authorized(call, principal, scope),
+    (thrown: unknown) => {
+      if (thrown instanceof Suspended || thrown instanceof AddressNotAllowed) {
+        call.identified({ organization: thrown.organizationId, key: thrown.keyId });
+      }
+      if (thrown instanceof Fault) dependencies.metrics.unauthenticated(thrown.code);
+      throw thrown;
+    },
+  );
+}
+
+function authorized(call: Call, principal: Principal, scope: NonNullable<RequiredScope>): Principal {
   call.identified({ organization: principal.organization.id, key: principal.key.id });
   if (scope !== "any") requireScope(principal, scope);
   return principal;

@@ -138,7 +138,7 @@ describe("a command", () => {
     // The cache holds for a minute: a change that is seen sooner came by message.
     ends.push(() => auth.stop(), await revocations(owned.db, { changed: auth.forget }));
     const met = (key: unknown) =>
-      auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), "192.0.2.1").then(
+      Promise.try(() => auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), "192.0.2.1")).then(
         ({ organization }) => organization.slug,
         ({ code }: { code: string }) => code,
       );

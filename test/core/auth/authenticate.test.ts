@@ -87,7 +87,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}, policy: PeoplePolicy |
       rows.set(hashKey(key).toHex(), row);
       return { key, row };
     },
-    with: (key: string, address = "192.0.2.1") =>
+    with: async (key: string, address = "192.0.2.1") =>
       auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), address),
   };
 }
@@ -118,6 +118,24 @@ describe("authentication", () => {
     expect(await it.with(key)).toEqual({
       ...{ key: row.key, organization: row.organization, person: null, rates: [], secretHash },
     });
+  });
+
+  test("answers at once who calls with a key that it remembers, and a refusal never is thrown at once", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    const headers = (key: string) => new Headers({ authorization: `Bearer ${key}` });
+    const asked = it.auth.authenticate(headers(key), "192.0.2.1");
+    expect(asked).toBeInstanceOf(Promise);
+    const principal = await asked;
+    expect(it.auth.authenticate(headers(key), "192.0.2.1")).toBe(principal);
+    row.key.allowFrom = ["203.0.113.7"];
+    it.auth.forget(row.key.id);
+    for (const _ of ["looked up", "remembered"]) {
+      const refused = it.auth.authenticate(headers(key), "192.0.2.1");
+      expect((await fault(Promise.resolve(refused))).code).toBe("address_not_allowed");
+    }
+    const unknown = it.auth.authenticate(headers("slk_nothing"), "192.0.2.1");
+    expect((await fault(Promise.resolve(unknown))).code).toBe("invalid_api_key");
   });
 
   test("refuses the key of a person who is suspended, was signed out, left, or is not confirmed any more", async () => {

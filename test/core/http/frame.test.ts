@@ -95,6 +95,25 @@ test.each([
   },
 );
 
+test("each part of a request's work ends, the last first, whatever the others throw, and the last failure is told", async () => {
+  const ends: string[] = [];
+  const sync = (name: string): Disposable => ({ [Symbol.dispose]: () => void ends.push(name) });
+  const failing = (name: string): AsyncDisposable => ({
+    async [Symbol.asyncDispose]() {
+      await Bun.sleep(0);
+      ends.push(name);
+      throw new Fault(name === "second" ? "model_not_found" : "overloaded", name);
+    },
+  });
+  const work = (call: Call) => {
+    for (const part of [sync("first"), failing("second"), sync("third"), failing("fourth")]) call.begins(part);
+    return json(200, {});
+  };
+  const answer = await answerOf({ work });
+  expect([answer.status, await answer.json()]).toMatchObject([404, { error: { message: "second" } }]);
+  expect(ends).toEqual(["fourth", "third", "second", "first"]);
+});
+
 test("a stream that its client left is counted as 499, whatever it began with", async () => {
   const seen = noneSeen();
   let owner = null as StreamOwner | null;

@@ -63,7 +63,7 @@ function startNode() {
     reload: (rules: object[]) => {
       inForce = settings(rules);
     },
-    call: (token: string, address = `192.0.2.${++addresses}`) =>
+    call: async (token: string, address = `192.0.2.${++addresses}`) =>
       auth.authenticate(new Headers({ authorization: `Bearer ${token}` }), address),
   };
 }
