@@ -1,4 +1,5 @@
-// The last administrator of the service: no operation removes them, alone or concurrently with others, whoever asks for it.
+// No operation removes the last administrator of the service, alone or concurrently with others, whatever caller asks
+// for it.
 
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { administratorsProblem } from "../../../src/admin/store/administrators.ts";
@@ -98,7 +99,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       const left = answers[0] === "last_admin" ? bob : ann;
       const last = await Promise.all([revoke(third, `person:${left}`), acts().forgetPerson(left, `operator:${third}`)]);
       expect(last.filter((answer) => answer === "last_admin")).toHaveLength(1);
-      // Removes all administrators for the next round. Expiry and the issuer can remove them all, too.
+      // Removes all administrators before the next round, a state that expiry and the identity provider can also cause.
       await db.exec(
         "update membership set role = 'viewer' where role = 'admin'; update operator set revoked_at = now()",
       );

@@ -1,4 +1,4 @@
-// Logs of answers: one contract for every store that keeps them.
+// Answer logs (stored texts of answers): one contract for every store that keeps them.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { AnswerLogs, LogEntry, LogName } from "../../../src/features/responses/store/answer-log.ts";

@@ -1,4 +1,4 @@
-// The stores that keep the logs of answers.
+// Openers of the stores that keep answer logs (stored texts of answers).
 
 import type { AnswerLogs } from "../../../src/features/responses/store/answer-log.ts";
 import { databaseLogs } from "../../../src/stores/postgres/answer-log.ts";

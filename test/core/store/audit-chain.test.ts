@@ -1,6 +1,6 @@
 /**
- * The chain of the audit log: any change, omission or insertion between two heads (numbers and hashes of newest
- * entries) that somebody kept is found; many writers at once make one chain.
+ * The hash chain of the audit log: any change, omission or insertion between two saved heads (number and hash of the
+ * newest entry) is found; many concurrent writers produce one chain.
  */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -106,7 +106,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (kind) => {
           actor: "cli:ann",
         },
       });
-    // Every second slug is taken already: those acts write nothing.
+    // Every second slug is taken already: creating those organizations fails and writes no entry.
     const made = await Promise.all(Array.from({ length: 40 }, (_, index) => create(index)));
     expect(made.filter((one) => one === "slug_taken")).toHaveLength(20);
     const found = made.flatMap((one) => (typeof one === "string" || "repeated" in one ? [] : [one]));

@@ -1,5 +1,6 @@
-// The audit in pieces: a window that has ended and whose total agrees with its records is sealed (marked as checked) and
-// not read again, whatever clocks say. No error in the ledger's tables escapes the audit (docs/design/metering.md, Audit).
+// The audit reads the ledger in pieces: a window that has ended and whose total agrees with its records is sealed
+// (marked as checked) and not read again, even if a clock steps back. No error in the ledger's tables escapes the audit
+// (docs/design/metering.md, Audit).
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit } from "../../../src/core/store/ledger.ts";
@@ -28,7 +29,8 @@ describe.each(databaseKinds(import.meta.path))("the audit on %s", (name) => {
   const served = async (nanos: number, change: Partial<Admit> = {}) =>
     book.run([settleOf(await admitted(change), nanos)]);
   /**
-   * Sets the clock and serves a request: a batch that finds that a window has ended moves the window to `usage_past`.
+   * Sets the clock to `count` hours and serves a request, because a batch moves a window that has ended to
+   * `usage_past`.
    */
   const moveOn = async (count: number) => {
     await store.setClock(hours(count));
@@ -192,7 +194,8 @@ describe.each(databaseKinds(import.meta.path))("the audit on %s", (name) => {
     await audited();
     await served(30);
     await restoredElsewhere(store);
-    // What a dump has that was not read yet is read, and what is written before the first pass on the new server.
+    // On the new server, the audit reads the records of the dump that were not read yet, and those written before its
+    // first pass there.
     await served(7);
     await book.rollUp();
     await served(1);
@@ -228,7 +231,7 @@ describe.each(databaseKinds(import.meta.path))("the audit on %s", (name) => {
       const lane = await (await store.another()).lane({});
       await lane.query("begin");
       await lane.query(batchCall, encodeBatch([settleOf(slow, 40)]));
-      // Other settlements come later than this one, and are read before it.
+      // Another organization's settlement comes later than this one, and the audit reads it first.
       const elsewhere = organization;
       organization = await store.newOrganization();
       await served(1);

@@ -1,4 +1,5 @@
-// Empties the ledger's tables, or waits until all records are read: for tests of what is computed from records.
+// Helpers for tests of figures that are computed from the ledger's records: they empty its tables, restore it
+// elsewhere, or wait until the audit has read all records.
 
 import type { Book } from "../../../src/stores/postgres/ledger.ts";
 import { until } from "../../harness/until.ts";
@@ -10,8 +11,8 @@ const tables = [
 ];
 
 /**
- * Empties the ledger's tables and the audit log, so that a test reads nothing of another test. The tables have few rows,
- * and to delete these takes a twentieth of the time of a truncation.
+ * Empties the ledger's tables and the audit log, so that a test reads no rows of another test. The tables have few
+ * rows, and deleting them takes a twentieth of the time of a truncation.
  */
 export async function emptyBooks({ db }: Store): Promise<void> {
   await db.exec(`
@@ -20,13 +21,13 @@ export async function emptyBooks({ db }: Store): Promise<void> {
     update usage_audit set looked_at = null, sealed_until = read_until`);
 }
 
-/** Lets transactions have numbers as on a server that has had a million more. For a book without records. */
+/** Makes transaction numbers look a million higher, as on an old server. Call it before the ledger has any records. */
 export async function onOldServer({ db }: Store): Promise<void> {
   const column = (name: string) => `${name} = ${name} + 1000000`;
   await db.exec(`update usage_audit set ${["ahead", "read_until", "sealed_until"].map(column).join()}`);
 }
 
-/** Lets transactions have numbers as on a new server, on which a dump of that server was restored. */
+/** Makes transaction numbers a million lower, as on a new server on which a dump of the old server was restored. */
 export async function restoredElsewhere({ db }: Store): Promise<void> {
   await db.exec("update usage_audit set ahead = ahead - 1000000");
 }
@@ -36,10 +37,7 @@ export async function isAllRead({ db }: Store): Promise<boolean> {
   return (await db.query(unread)).length === 0;
 }
 
-/**
- * Waits until all records are read: transactions of other databases on the server can keep an audit from reading
- * further.
- */
+/** Waits until the audit has read all records: transactions of other databases on the server can delay it. */
 export async function allRead(store: Store, book: Book): Promise<void> {
   const isRead = async () => {
     await book.rollUp();

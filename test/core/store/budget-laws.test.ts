@@ -1,7 +1,7 @@
-// The SQL of budgets against the same rules, written plainly in memory (budget-model.ts): random histories of commands by
-// keys with limits and teams, two of them a person's; limits and defaults for members that change, limits for models that
-// are set, raises (temporary increases of limits) that end, keys and people that move, and time that passes. Every answer
-// and every total is compared.
+// Compares the SQL of budgets with a reference model in memory (budget-model.ts) under random histories: commands by
+// keys with limits and teams (two of the keys belong to a person); limits and defaults for members that change, limits
+// for models, raises (temporary increases of limits) that end, keys and people that move, and time that passes. Every
+// answer and every total must be equal.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage } from "../../../src/core/inference/usage.ts";
@@ -14,7 +14,7 @@ import { admitOf, expectChecked, growOf, ledgerForTests, settleOf, unlimited } f
 import { models, parents, patterns, Staff } from "./staff.ts";
 
 const hour_ms = 3_600_000;
-/** At least one limit is always set: subjects that were never limited are tried in budgets.test.ts. */
+/** At least one limit is always set: budgets.test.ts covers subjects that were never limited. */
 const limits: fc.Arbitrary<UsageLimits> = fc.record({
   session: amount,
   week: amount,
@@ -137,7 +137,7 @@ describe.each(databaseKinds(import.meta.path))("the laws of budgets on %s", (nam
               await store.setClock(new Date(now_ms));
               break;
             case "recover": {
-              // A plan that is not defined leaves a request the limits under which it was admitted.
+              // A request whose plan is not defined is recovered under the limits under which it was admitted.
               expect((await book.recover(1000)).settled).toBe(model.recover(1000));
               break;
             }
@@ -181,7 +181,7 @@ describe.each(databaseKinds(import.meta.path))("the laws of budgets on %s", (nam
         }
         await expectChecked(book);
         await store.setClock(new Date(now_ms + 1e11));
-        await book.recover(1000); // the next history begins with an empty house
+        await book.recover(1000); // The next history begins without running requests.
       }),
       runs[name],
     );
@@ -206,7 +206,9 @@ function modelled(model: LedgerModel, organizationId: string, subjects: readonly
 const inOrder = <One extends { subject: string; models: string | undefined }>(all: One[]): One[] =>
   all.toSorted((a, b) => (`${a.subject} ${a.models}` < `${b.subject} ${b.models}` ? -1 : 1));
 
-/** Readers see only subjects that have a limit at that moment; a person may have none. */
+/**
+ * Whether the subject has a limit at this moment: `budgets` returns only such subjects, and a person may have no limit.
+ */
 const isLimited = ({ limits }: ModelSubject): boolean => Object.values(limits).some((limit) => limit !== null);
 
 type GeneratedCommand = typeof command extends fc.Arbitrary<infer T> ? T : never;

@@ -1,25 +1,26 @@
-// Limits of keys, people and teams as a plain model in memory: what each has used and held in its organization's windows.
+// A reference model, in memory, of the limits of keys, people and teams: the amounts that each has used and held in the
+// windows of its organization.
 
 import type { SubjectReading, UsageLimits, WindowKind } from "../../../src/core/store/ledger.ts";
 import { type Interval, limitIn } from "./windows-model.ts";
 
 /**
- * A subject of limits: a key, person or team, or, for a pattern of models, one of these or an organization. Its limits
- * are those in force when they are looked at.
+ * A subject of limits: a key, person or team, or, for a pattern of models, one of these or an organization. `limits`
+ * are the limits in force at the time of reading.
  */
 export interface ModelSubject extends Pick<SubjectReading, "subject" | "models"> {
   id: string;
   limits: UsageLimits;
   /**
-   * Whether the subject is limited yet. If this is absent, it was limited before anything was used. Use from before the
-   * limit counts in any case.
+   * Whether the subject has been given a limit by now. If this is absent, the limit was set before any use. Use from
+   * before the limit counts in any case.
    */
   isLimited?(): boolean;
 }
 
 /**
- * What is set for the keys, people and teams of an organization at a moment. It is never changed: each change makes a
- * new one.
+ * The limits, teams and raises that are set in an organization at a moment. The object is never changed: each change
+ * makes a new one.
  */
 export interface OwnLimits {
   /** The key is the id of a key, a person or a team; the value, its limits. */
@@ -32,7 +33,7 @@ export interface OwnLimits {
   raises?: ReadonlyMap<string, ModelRaise>;
 }
 
-/** What is set for the people of an organization. */
+/** The limits and memberships that are set for the people of an organization. */
 export interface ModelPeople {
   /** The key is a person; the value, the person's own limits. */
   own: ReadonlyMap<string, UsageLimits>;
@@ -82,7 +83,7 @@ interface OwnWindow extends Interval {
   total: { used: number; held: number };
   limit(): number;
 }
-/** A subject besides its organization against which a request counts, with its windows. */
+/** A subject, other than the organization, against which a request counts, with the subject's windows. */
 export interface Own {
   subject: ModelSubject;
   windows: OwnWindow[];
@@ -95,7 +96,10 @@ export class BudgetModel {
   /** The key is the id of a subject; the value, its windows. */
   readonly #windows = new Map<string, OwnWindow[]>();
 
-  /** For each of these subjects, its windows that match the organization's current ones; the key comes first. */
+  /**
+   * The windows of each subject that match the organization's current ones, in the order of `subjects`: the key comes
+   * first.
+   */
   of(subjects: readonly ModelSubject[], windows: Record<WindowKind, Interval>): Own[] {
     return subjects.map((subject) => ({
       subject,
@@ -103,7 +107,7 @@ export class BudgetModel {
     }));
   }
 
-  /** Every window of a subject that was ever looked at. */
+  /** Every window of a subject that was ever read or charged. */
   windows(id: string): readonly OwnWindow[] {
     return this.#windows.get(id) ?? [];
   }
@@ -121,7 +125,7 @@ export class BudgetModel {
   }
 }
 
-/** The room that the subjects' limits leave: `unused` is left by settled use, and `free` by settled use and holds. */
+/** The nanos that the subjects' limits leave: `unused` after settled use, `free` after settled use and holds. */
 export function roomOf(own: readonly Own[]): { unused: number; free: number } {
   const windows = own.flatMap((one) => one.windows);
   return {
@@ -131,8 +135,8 @@ export function roomOf(own: readonly Own[]): { unused: number; free: number } {
 }
 
 /**
- * Whether a subject runs as many requests as it may. `holds`: all running requests, each with the subjects against
- * which it counts.
+ * Whether a subject runs as many requests as its limit allows. `holds`: all running requests, each with the subjects
+ * against which it counts.
  */
 export function isCrowded(own: readonly Own[], holds: Iterable<{ own: readonly Own[] }>): boolean {
   const running = runningOf(holds);

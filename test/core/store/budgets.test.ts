@@ -1,4 +1,4 @@
-// Limits of keys and teams: what the ledger guarantees for them, on every store.
+// The ledger's guarantees for limits of keys and teams, on every store.
 import { describe, expect, test } from "bun:test";
 import type { Budget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
@@ -99,7 +99,7 @@ describe.each(databaseKinds(import.meta.path))("budgets on %s", (name) => {
     expect(await book.budgets(organization, key)).toMatchObject([
       { windows: { session: { used: 1_000, held: 2_000 } } },
     ]);
-    // The key's limit has no room, whether its amount was used or is only held.
+    // The key's limit leaves nothing, whether its amount is used or only held.
     expect(await admit(asked(organization, key, { limits }))).toMatchObject({ answer: "reserved" });
     await run(settleOf(commands[0]!, 0));
     expect(await admit(asked(organization, key, { limits }))).toMatchObject({ answer: "granted" });
@@ -119,8 +119,8 @@ describe.each(databaseKinds(import.meta.path))("budgets on %s", (name) => {
     });
     await limit(organization, key, { session: 1_800 });
     expect(await run<GrowAnswer>(growOf(command, 2_000, 1_600))).toEqual({ answer: "granted", nanos: 1_800 });
-    // The limit is lowered below what is held: what is not needed is given back, and use beyond the limit is
-    // uncharged.
+    // The limit is lowered below the held amount: the growth gives back what the request does not need, and use beyond
+    // the limit is not charged.
     await limit(organization, key, { session: 1_200 });
     expect(await run<GrowAnswer>(growOf(command, 1_800, 500, { number: 2 }))).toEqual({
       answer: "granted",

@@ -1,6 +1,6 @@
-// When days, weeks and months begin by a calendar, in the store's SQL, against two libraries that know nothing of each other:
-// the polyfill of Temporal with the zone data of this runtime, and moment-timezone with its own. Twelve zones, each with
-// something that is easily got wrong, from 2025 to 2035, and Apia, which skipped 30 December 2011.
+// The beginnings of calendar days, weeks and months in the store's SQL, compared with two independent libraries: the
+// Temporal polyfill with the zone data of this runtime, and moment-timezone with its own. Twelve zones, each with a
+// peculiarity that is easily handled wrongly, from 2025 to 2035, and Apia, which skipped 30 December 2011.
 
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
@@ -84,7 +84,7 @@ describe.each(databaseKinds(import.meta.path))("calendars on %s", (name) => {
       const said = dates.map((date) => Object.values(libraries).map((beginsAt) => beginsAt(zone, date)));
       const differing = dates.filter((_, index) => !said[index]!.includes(found[index]!));
       expect(differing.map(String)).toEqual([]);
-      // Where a government has changed its mind, zone data of different ages say different things.
+      // Where a government has changed its rules, zone data of different releases disagree.
       const disputed = dates.filter((_, index) => said[index]!.some((one) => one !== found[index]));
       if (disputed.length === 0) agreed.add(zone);
       else console.log(`${zone}: by the rules of one library alone on ${disputed.length} days from ${disputed[0]} on`);

@@ -1,5 +1,6 @@
-// What an organization with a calendar may rely on: a request at each boundary of summer time belongs to the window of its
-// local day, and a change of the calendar in mid-month is followed by one shorter window with its share of the limit.
+// Guarantees for an organization with a calendar: a request at each boundary of summer time belongs to the window of
+// its local day, and a change of the calendar in mid-month is followed by one shorter window with its share of the
+// limit.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { AdmitAnswer } from "../../../src/core/store/ledger.ts";
@@ -13,8 +14,8 @@ const monday = { weekStarts: "monday", monthStarts: 1 } as const;
 const hour_ms = 3_600_000;
 
 /**
- * Days on which the clocks of a zone change, each with the instant at which the day begins, the length of the day, and what its
- * midnight is like.
+ * Days on which a zone's clocks change, each with the instant at which the day begins and its length in hours. Comments
+ * say which midnights are missing or come twice.
  */
 const changes = [
   { zone: "Europe/Berlin", day: "2026-03-29", begins: "2026-03-28T23:00:00Z", hours: 23 },
@@ -92,7 +93,7 @@ describe.each(databaseKinds(import.meta.path))("calendars on %s", (name) => {
     const reading = await book.reading(organization, limits);
     expect(reading.windows.month).toMatchObject({ ...bridge, used: 0 });
     expect(reading.extra.capNanos).toBe(Math.ceil((3_000_000 * 13) / 720));
-    // Without this, extra usage would pay for what the plan cannot.
+    // Extra usage is turned off, because it would pay for what the plan has no room for.
     await store.db.query("update organization set extra_usage_enabled = false where id = $1", [
       uuidOf(organization, "org_"),
     ]);
@@ -187,7 +188,7 @@ describe.each(databaseKinds(import.meta.path))("calendars on %s", (name) => {
     await setCalendar(store.db, organization, { ...monday, zone: "Europe/Berlin" });
     await serve(admitOf(organization), 10);
     const before = await book.windows(organization, unlimited);
-    // As if Berlin had changed to another offset.
+    // A changed zone stands for new rules by which Berlin has another offset.
     await store.db.query("update usage_anchor set zone = 'Europe/Kyiv' where organization_id = $1", [
       uuidOf(organization, "org_"),
     ]);

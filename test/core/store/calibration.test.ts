@@ -1,5 +1,5 @@
-// What nodes have learned, by which they estimate the tokens of models' inputs and of routes' outputs, on both kinds of
-// database.
+// Calibrations, the estimates that nodes learn from engines' reports: the tokens of models' inputs and of routes'
+// outputs, on both kinds of database.
 
 import { beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Calibrations, InputRatio, OutputSums } from "../../../src/core/store/calibration.ts";

@@ -1,4 +1,4 @@
-// What a Directory and its Administration promise, on both kinds of database.
+// The guarantees of a `Directory` and its `Administration`, on both kinds of database.
 
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Administration } from "../../../src/admin/store/administration.ts";
@@ -16,7 +16,7 @@ import { databaseForTests, withClock } from "../../stores/postgres/databases.ts"
 import { addKey, addOrganization } from "./made.ts";
 import { newSecret } from "./new-key.ts";
 
-// Starting a database takes half a second, and many times that on a machine that does much else.
+// Starting a database takes half a second, and many times that on a busy machine.
 setDefaultTimeout(60_000);
 
 describe.each(databaseKinds(import.meta.path))("%s", (kind) => {

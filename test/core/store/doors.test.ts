@@ -1,5 +1,5 @@
-// Which interface accepts which credential, by its form and by the kind of its row: changing a row by hand makes no other
-// interface accept it.
+// Which interface accepts which credential: the credential's prefix and the kind in its row decide. Changing a row by
+// hand makes no other interface accept the credential.
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { authenticator } from "../../../src/core/auth/authenticate.ts";
 import { hashKey, key_random_bytes, newKey, type SecretKind, secretOf } from "../../../src/core/auth/credential.ts";

@@ -1,4 +1,4 @@
-// Answers that are kept for later reads, and the claims of idempotency keys, on both kinds of database.
+// Answers that are stored for later reads, and the claims of idempotency keys, on both kinds of database.
 
 import { beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { idOf } from "../../../src/core/store/ids.ts";

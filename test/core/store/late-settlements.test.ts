@@ -1,4 +1,5 @@
-// Requests that another node recovered, and whose own node then reports what it had forwarded.
+// Late settlements: another node has recovered a request, and then the request's own node reports the usage that it had
+// forwarded.
 import { describe, expect, test } from "bun:test";
 import type { reportGroups } from "../../../src/admin/store/report.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";

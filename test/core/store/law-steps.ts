@@ -1,4 +1,4 @@
-// Steps of random histories (sequences of commands) that the laws of the ledger and those of budgets have in common.
+// Steps of random histories (sequences of commands) that budget-laws.test.ts and ledger-laws.test.ts share.
 
 import fc from "fast-check";
 import { uuidOf } from "../../../src/core/store/ids.ts";
@@ -18,8 +18,8 @@ export const batchOf = <One extends { which: number }>(command: fc.Arbitrary<One
   });
 
 /**
- * Time never goes back here. If it did, a session that has ended might be open again or not, depending on who has read
- * it in between. The histories test what must hold in that case (test/histories).
+ * Time never goes back here. If it did, a session that has ended might be open again or not, depending on whether
+ * somebody read it in between. The histories test the guarantees that remain in that case (test/histories).
  */
 export const time = fc.record({
   kind: fc.constant("time" as const),
@@ -32,7 +32,7 @@ export const time = fc.record({
 export const recovery = fc.record({ kind: fc.constant("recover" as const) });
 export const extraUsage = fc.record({ kind: fc.constant("extra" as const), enabled: fc.boolean(), capNanos: amount });
 
-/** Sets an organization's extra usage, and returns it in the form of the model. */
+/** Sets an organization's extra usage in the store, and returns it as the reference model takes it. */
 export async function setExtra(
   { db }: Store,
   organization: string,

@@ -1,5 +1,5 @@
-// A process that admits and settles requests on an embedded ledger without end, and writes what was confirmed, until it is
-// killed.
+// A process that admits and settles requests on an embedded ledger until it is killed, and writes the ids of confirmed
+// requests to its standard output.
 
 import { writeSync } from "node:fs";
 import { migrate } from "../../../db/migrate.ts";

@@ -1,5 +1,5 @@
-// The SQL of the ledger against the same rules, written plainly in memory (ledger-model.ts): random histories (sequences)
-// of commands, clocks, plans, anchors and extra usage, every answer and every total compared.
+// Compares the SQL of the ledger with a reference model in memory (ledger-model.ts) under random histories (sequences)
+// of commands, clock changes, plans, anchors and extra usage. Every answer and every total must be equal.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { weekDays } from "../../../src/admin/store/calendar.ts";
@@ -220,7 +220,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger's laws on %s", (name)
         }
         await expectBalanced(book);
         await store.setClock(new Date(now_ms + 1e11));
-        await book.recover(1000); // the next history begins with an empty house
+        await book.recover(1000); // The next history begins without running requests.
       }),
       runs[name],
     );

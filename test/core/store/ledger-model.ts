@@ -1,5 +1,5 @@
-// The ledger's rules in memory, as plain as possible: the SQL must agree with them, and nodes are tested against them under
-// a virtual clock. One command at a time, no batching, no cleverness.
+// A reference model of the ledger's rules, in memory and as plain as possible: the SQL must agree with it, and nodes
+// are tested against it under a virtual clock. It takes one command at a time, without batching.
 
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
 import { type Limited, limitedOf } from "../../../src/core/store/budget.ts";
@@ -50,7 +50,7 @@ export interface ModelOrganization {
   extra: { enabled: boolean; capNanos: number | null };
   /** The raise (a temporary increase of limits) on top of the organization's plan. */
   raise?: ModelRaise | null;
-  /** The limits of the organization's plan in force, if there is one; a recovery charges by them. */
+  /** The limits of the organization's plan in force, if there is one; recovered requests are charged within them. */
   limits?: UsageLimits;
   /** The own limits of its keys, people and teams, for histories that change them. */
   own?: OwnLimits;
@@ -65,7 +65,7 @@ interface Total {
 interface Window extends Interval {
   kind: WindowKind | "extra";
   total: Total;
-  /** For a window of a key or a team: its own limit. */
+  /** The limit of the key, person or team to which the window belongs; absent in windows of an organization. */
   limit?(): number;
 }
 interface Hold {
@@ -92,7 +92,7 @@ export interface ModelRecord {
   usage: Usage;
   recovered: boolean;
   outcome: Settle["outcome"];
-  /** In the entry of a late settlement: the request that was recovered. */
+  /** The request that was recovered; only in the entry of its late settlement. */
   lateOf?: string;
   /** Null if the request was given up before it was admitted. */
   windows: Record<WindowKind | "extra", Window> | null;
@@ -170,7 +170,7 @@ export class LedgerModel {
     return lapsed.length;
   }
 
-  /** Books an operator's entry in a current window; null if no session is open. */
+  /** Books an operator's entry in a current window, and returns the charged nanos; null if no session is open. */
   adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", nanos: number): number | null {
     const known = this.records.get(entryId);
     if (known) return known.charged;
@@ -186,12 +186,12 @@ export class LedgerModel {
     return charged;
   }
 
-  /** The windows in force, and their totals. */
+  /** The organization's windows in force, with their totals. */
   readings(organizationId: string, limits: UsageLimits): WindowReadings {
     return readings(this.#windowsNow(organizationId), this.#inForce(organizationId, limits));
   }
 
-  /** Every window that was ever used. */
+  /** Every window of the organization that was ever used. */
   windows(organizationId: string): Window[] {
     return [...this.#account(organizationId).windows.values()];
   }
@@ -358,7 +358,10 @@ export class LedgerModel {
     return { answer: "settled", charged: 0, uncharged: nanos };
   }
 
-  /** Adds an entry, once, for what is missing in a record that another node wrote, under the limits in force. */
+  /**
+   * Adds one entry for the usage that is missing in another node's record of a request, charged within the limits in
+   * force.
+   */
   protected settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     const { requestId, organizationId, usage } = settle;
     const entryId = lateIdOf(requestId);
@@ -410,7 +413,8 @@ export class LedgerModel {
   }
 
   /**
-   * The windows that are charged: the organization's, and those of the key and the team, also if extra usage is billed.
+   * The windows that are charged: the organization's or, for extra usage, its month of extra usage; in both cases also
+   * those of the request's own subjects (key, person, team).
    */
   #billed(hold: Hold): Window[] {
     const billed = hold.source === "extra" ? [hold.windows.extra] : kinds.map((kind) => hold.windows[kind]);
@@ -463,8 +467,8 @@ export class LedgerModel {
 export const lateIdOf = (requestId: string): string => `${requestId}_late`;
 
 /**
- * Answers in the form in which SQL and the model can be compared: infinity and null both mean no limit, a late entry
- * has an id of its own, and limits for models have no order.
+ * Makes answers of SQL and of the model comparable: infinity and null both mean no limit, the id of a late entry is
+ * left out, and subjects are sorted.
  */
 export function comparable(answers: readonly LedgerAnswer[]): unknown {
   const nameOf = ({ subject, models = "" }: SubjectReading) => `${subject} ${models}`;

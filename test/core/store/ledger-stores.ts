@@ -55,7 +55,7 @@ export const stores: Record<"pglite" | "postgres", () => Promise<Store>> = {
   },
 };
 
-/** How long a ledger may take to answer: an embedded database has a thousand commands at once to answer in some tests. */
+/** The time in which a ledger must answer: in some tests, an embedded database gets a thousand commands at once. */
 export const answer_ms = 60_000;
 
 /** A store with its ledger, which closes with the store. */
@@ -67,8 +67,8 @@ export async function openLedger(name: keyof typeof stores): Promise<{ store: St
 }
 
 /**
- * A ledger for a group of tests: opened before them and closed after them, when its totals equal their records, unless
- * `isBalanced` is false. The store and the ledger have their members as soon as the tests run. With `clock`, each test
+ * A ledger for a group of tests, opened before them and closed after them. Closing checks that totals equal records,
+ * unless `isBalanced` is false. The store and the ledger may be used only while tests run. With `clock`, each test
  * begins at that instant.
  */
 export function ledgerForTests(
@@ -138,7 +138,7 @@ async function open(db: Database, rest: Pick<Store, "another" | "close">): Promi
   };
 }
 
-/** An instant at which many tests begin; the others are hours before or after it. */
+/** The instant at which many tests begin; `hours` are counted from it. */
 export const noon = new Date("2026-03-10T12:00:00.000Z");
 export const hours = (count: number): Date => new Date(noon.getTime() + count * 3_600_000);
 

@@ -1,4 +1,4 @@
-// The store's windows are those of windows-model.ts: SQL and TypeScript agree on thousands of instants.
+// Usage windows in SQL equal those of the reference model in TypeScript (windows-model.ts) at thousands of instants.
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -8,8 +8,8 @@ import { monthOf, weekOf } from "./windows-model.ts";
 
 const day_ms = 86_400_000;
 /**
- * Milliseconds from 2015 to 2040. In microseconds they are exact as integers: JavaScript's and Postgres's arithmetic
- * must both be exact there.
+ * Milliseconds from 2015 to 2040. In microseconds they are still exact integers in JavaScript and in Postgres, as the
+ * comparison requires.
  */
 const milliseconds = fc.integer({ min: Date.UTC(2015, 0, 1), max: Date.UTC(2040, 0, 1) });
 

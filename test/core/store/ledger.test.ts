@@ -1,4 +1,4 @@
-// What every ledger guarantees, on every store.
+// The guarantees of every ledger, on every store.
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
@@ -30,7 +30,7 @@ import {
 const limited = (change: Partial<UsageLimits>): UsageLimits => ({ ...unlimited, ...change });
 
 describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
-  // No full check: it would miss the records of the month that a test takes away.
+  // No full check: it would report the records of the month whose partition a test detaches and drops.
   afterAll(async () => {
     expect(await book.check()).toEqual([]);
     expect(await book.audit()).toMatchObject({ differing: 0 });
@@ -90,7 +90,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
       kinds: ["month", "week", "session"],
       windows: { session: { used: 9 * nanos_max, limit: window_nanos_max } },
     });
-    // If an engine exceeds a small hold, the charge is limited to the room that is left.
+    // If an engine exceeds a small hold, the charge is limited to the nanos that the window has left.
     const small = admitOf(organization, { inputNanos: 1, outputTokens: 0, outputTokens_min: 0 });
     expect(await admit(small)).toMatchObject({ answer: "granted", windows: { month: { limit: null } } });
     const room = window_nanos_max - 9 * nanos_max;
@@ -199,7 +199,8 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
     const { nanos } = (await admit(command)) as { nanos: number };
     const review = (number: number, session: number) =>
       run(growOf(command, nanos, 10, { number, limits: limited({ session }) }));
-    // Under a lowered plan the hold shrinks to the room that there is; then another request takes the freed room.
+    // Under a lowered plan the hold shrinks to the nanos that are left; then another request takes those that it gave
+    // back.
     expect(await review(1, 800)).toEqual({ answer: "granted", nanos: 800 });
     await admit(other);
     expect(await review(1, 800)).toEqual({ answer: "granted", nanos: 800 });
@@ -254,7 +255,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
 
   test("a hold shrinks to what is left, down to its least; a refusal then distinguishes settled use from others' holds", async () => {
     const organization = await store.newOrganization();
-    // Five nanos are too few for one more token, and are left.
+    // Five nanos are too few for one more token, and stay unused.
     const limits = limited({ session: 2005, week: 5000 });
     const shrinking = () => admitOf(organization, { limits, outputTokens: 150, outputTokens_min: 20 });
     const first = shrinking();
@@ -428,7 +429,8 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
     expect(again.month).toEqual({ ...first.month, used: 123 });
     await store.setClock(hours(24 * 7));
     expect((await book.windows(organization, unlimited)).week).toMatchObject({ used: 20, held: 0 });
-    // A session that has ended begins again at the same millisecond.
+    // After the clock steps back, a new session begins at the same millisecond as one that has ended, and shares its
+    // window.
     await store.setClock(hours(24 * 14));
     const open = admitOf(organization);
     await admit(open);
@@ -440,7 +442,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
     expect(await book.check()).toEqual([]);
   });
 
-  /** Recovers what other tests have left running, so that it is out of the way. */
+  /** Recovers the requests that other tests have left running, so that this test's sweep finds only its own. */
   const recoverTheRest = async () => {
     await store.setClock(hours(1000));
     await book.recover(1000);
@@ -456,7 +458,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
     const checkpoint = (command: Admit, number: number, outputTokens: number, reasoningTokens = 4) =>
       checkpointOf(command, { ...usage, outputTokens, reasoningTokens }, { number });
     await book.run([checkpoint(gone, 2, 7)]);
-    // Output that was produced stays counted, whatever a later checkpoint says.
+    // Output tokens of a checkpoint stay counted, even if a later checkpoint reports fewer.
     await book.run([checkpoint(gone, 3, 6, 2)]);
     const overtaken = checkpoint(gone, 1, 5, 1);
     const others = { inputTokens: 9000, cachedInputTokens: 9000, cacheWriteTokens: 9000 };
@@ -707,7 +709,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
       await sweepAll();
       expect(await book.receipt(organization, lapsed!.requestId)).toMatchObject({ recovered: true });
       expect((await book.windows(organization, unlimited)).session.used).toBe(before + 10);
-      // The end of a request decides whether its record is kept.
+      // Retention goes by the end of a request, not by the date in its ID, so upkeep does not drop this record.
       await book.maintain();
       expect(await partitionOf(settled!)).toBe(`usage_record_${date.slice(0, 7).replace("-", "_")}`);
       expect(await book.check()).toEqual([]);

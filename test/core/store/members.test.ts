@@ -109,7 +109,8 @@ describe.each(databaseKinds(import.meta.path))("people on %s", (name) => {
     expect(await admit(asked(acme, key.id))).toMatchObject({ answer: "reserved", subjects: [{ subject: "person" }] });
     await limit(ann, acme, null);
     expect(await weekOf()).toEqual(["team", 3_000]);
-    // The person leaves the team while a request runs: it goes on counting for the person, whose key leaves the team too.
+    // The person leaves the team while a request runs: the request goes on counting for the person, and the person's
+    // key leaves the team too.
     await peopleAdministration(store.db).giveMembership(
       ann,
       { organization: acme, team: null, role: "member", scopes, models: null },

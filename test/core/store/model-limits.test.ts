@@ -1,4 +1,4 @@
-// Limits for models: what the ledger guarantees for them, on every store.
+// The ledger's guarantees for limits for models, on every store.
 import { describe, expect, test } from "bun:test";
 import { matchesModel } from "../../../src/core/store/budget.ts";
 import { idOf } from "../../../src/core/store/ids.ts";

@@ -1,7 +1,6 @@
-// One sum, however it is read: the use that the receipts of requests, a report, and standings (a subject's use of its
-// limits) show is equal to the nano, for each subject and each of its patterns of models. This holds whether the subject
-// was limited from the beginning or in the middle of its windows, and whether a request was settled by its node, by
-// another, or late.
+// Receipts of requests, reports and standings (a subject's use of its limits) show the same use, to the nano, for each
+// subject and each of its patterns of models. This holds whether the subject was limited from the beginning or in the
+// middle of its windows, and whether a request was settled by its own node, by another, or late.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ReportRow } from "../../../src/admin/store/report.ts";
@@ -29,12 +28,12 @@ const step = fc.oneof(
       key: fc.integer({ min: 0, max: 3 }),
       model: fc.constantFrom(...models),
       outputTokens: fc.integer({ min: 1, max: 200 }),
-      /** The tokens of the checkpoint that follows. */
+      /** The tokens of the checkpoint that follows the admission. */
       tokens,
       lease_ms: fc.constantFrom(minute_ms / 2, 500 * minute_ms),
     }),
   },
-  /** A settlement by the request's own node, which may come too late. */
+  /** A settlement by the request's own node, which may come after a recovery. */
   { weight: 6, arbitrary: fc.record({ kind: fc.constant("settle" as const), which: fc.nat(), tokens }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("recover" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("read" as const) }) },
@@ -58,7 +57,7 @@ const step = fc.oneof(
 );
 const history = fc.array(step, { minLength: 10, maxLength: 80 });
 
-/** The requests that a sum covers, by key, person, team and model; a member that is left out means any. */
+/** The requests that a sum covers, by key, person, team and model; an absent member means any. */
 interface Part {
   key?: string;
   team?: string;
@@ -151,7 +150,7 @@ describe.each(databaseKinds(import.meta.path))("sums of subjects on %s", (name) 
           }
         expect(await book.check(true)).toEqual([]);
         await store.setClock(new Date(now_ms + 1e11));
-        await book.recover(1000); // the next history begins with an empty house
+        await book.recover(1000); // The next history begins without running requests.
       }),
       runs[name],
     );

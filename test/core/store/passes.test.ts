@@ -152,7 +152,7 @@ describe.each(databaseKinds(import.meta.path))("passes in the chain on %s", (nam
     await isFound(`${another} || jsonb_build_object('request_id', '${other}', 'xact', 1) from kept k))`, back);
     await store.db.exec("drop table kept");
 
-    // An administrator marks the record as sealed already.
+    // An administrator of the database marks records as sealed that were not checked.
     await served(9);
     await allRead(store, book);
     await isFound("update usage_audit set sealed_until = read_until", "update usage_audit set sealed_until = 0");

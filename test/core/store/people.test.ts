@@ -1,4 +1,5 @@
-// People as an issuer vouches for them: found or made, confirmed, with memberships by rules and by hand.
+// People for whom an issuer (identity provider) vouches: found or created, confirmed, with memberships by rules and by
+// hand.
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { hashKey } from "../../../src/core/auth/credential.ts";

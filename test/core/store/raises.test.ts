@@ -61,7 +61,7 @@ describe.each(databaseKinds(import.meta.path))("raises on %s", (name) => {
 
   test("what runs grows no further after the end, gives back what is above, and loses nothing that was charged", async () => {
     const key = newKey();
-    // The organization's raise goes on.
+    // The organization's raise outlasts the key's.
     await raise(organization, { session: 9_000 }, after(9 * hour_ms));
     await limit(key, { session: 2_000 });
     await raise(key, { session: 6_000 });
@@ -71,7 +71,7 @@ describe.each(databaseKinds(import.meta.path))("raises on %s", (name) => {
     expect(await run<GrowAnswer>(growOf(running, 4_000))).toEqual({ answer: "granted", nanos: 4_000 });
     await store.setClock(end);
     expect(await run<GrowAnswer>(growOf(running, 4_500, 4_500, { number: 2 }))).toMatchObject({ answer: "full" });
-    // A review of the hold: 3,000 of the 4,000 nanos were delivered already, and stay held.
+    // A second growth command reviews the hold: 3,000 of the 4,000 nanos were delivered already, and stay held.
     const review = growOf(running, 4_000, 3_000, { number: 3 });
     expect(await run<GrowAnswer>(review)).toEqual({ answer: "granted", nanos: 3_000 });
     expect(await run(settleOf(other, 800))).toMatchObject({ charged: 800, uncharged: 0 });

@@ -1,4 +1,4 @@
-// Sliding rates: one contract for every store that counts them, against a model that is too simple to be wrong.
+// Sliding rates: one contract for every store that counts them, against a reference model too simple to be wrong.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -95,7 +95,7 @@ for (const [name, open] of Object.entries(rateStores)) {
       expect(await take(tokensOf(100), 1)).toMatchObject({ answer: "refused", retry_ms: 60_000 });
       await at(120_000);
       const next = await taken(tokensOf(100), 40);
-      // A younger request keeps the counts of the organization in memory.
+      // A later request keeps the counts of the organization in the store's memory.
       await at(150_000);
       await taken(tokensOf(100), 10);
       await at(180_000);
@@ -254,7 +254,7 @@ for (const [name, open] of Object.entries(rateStores)) {
           for (const step of steps) {
             now_ms += step.after_ms;
             await at(now_ms);
-            // Asked by the limited key, by another key of its team, or by one without a team.
+            // The request comes from the limited key, from another key of its team, or from a key without a team.
             const subjects = ofAll.slice(step.who).filter(({ limits: { requestsPerMinute, tokensPerMinute } }) => {
               return requestsPerMinute !== null || tokensPerMinute !== null;
             });
@@ -301,12 +301,12 @@ for (const [name, open] of Object.entries(rateStores)) {
 const newId = (of: "key" | "team" | "lim") => `${of}_${newHex()}`;
 const retryOf = (answer: RateAnswer) => (answer.answer === "refused" ? answer.retry_ms : null);
 
-/** All that was ever counted for a subject, added up afresh each time. */
+/** A reference model: keeps every count of a subject, and adds them up anew for each question. */
 class Model {
   counted: { at_ms: number; tokens: number }[] = [];
   /**
-   * How much longer than a minute requests may count, in milliseconds. An entry that a second's requests share ends up
-   * to a second late, so a refusal is right if the model refuses with 61 seconds.
+   * The milliseconds beyond a minute for which requests may count. An entry that a second's requests share ends up to a
+   * second late, so a refusal is right if the model refuses with 61 seconds.
    */
   readonly #strict_ms: number;
   constructor(readonly subject: RateSubject) {

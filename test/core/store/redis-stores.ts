@@ -10,7 +10,7 @@ export async function redisConnections(urls: string[]) {
   return connections;
 }
 
-/** The store that `open` makes, on one server, and on a cluster that stops with the store. */
+/** Openers of the store that `open` makes: on one server, and on a cluster that stops when the store is closed. */
 export function redisStores<Opened extends { close(): Promise<void> }>(open: (urls: string[]) => Promise<Opened>) {
   return {
     redis: async () => open([await redisUrl()]),

@@ -57,7 +57,10 @@ export function sumOf(records: readonly RecordRow[], query: ReportQuery): Plain 
   return sums;
 }
 
-/** What the charge pays for each kind of token in turn, up to its price, while some of the charge is left. */
+/**
+ * The nanos of the charge by kind of token: the charge pays the kinds in turn, each up to its price, until it is used
+ * up.
+ */
 function paidByKind(record: RecordRow): Record<"input" | "cached_input" | "cache_write" | "output", number> {
   let left = Math.max(0, Number(record.charged));
   const paid = (kind: string) => {

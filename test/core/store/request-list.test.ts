@@ -62,9 +62,9 @@ describe.each(databaseKinds(import.meta.path))("a list of requests on %s", (name
   let hasty: RequestList;
   const end_ms = Date.now();
   beforeAll(async () => {
-    // A list that reads few rows at a time, for as long as it takes.
+    // A list that reads few rows at a time, with a minute for each page.
     list = requestList(store.db, { scanned_max: 7, page_ms: 60_000 });
-    // A list that reads few rows and has no time at all: each source is asked once for a page.
+    // A list that reads few rows, and whose time for a page is over at once: it asks each source once for a page.
     hasty = requestList(store.db, { scanned_max: 7, page_ms: -1 });
     await store.db.query("select usage_partition($1::uuid)", [uuidAt(end_ms - 62 * hour_ms)]);
   });

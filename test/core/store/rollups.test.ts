@@ -1,6 +1,6 @@
-// Roll-ups and reports against a plain sum over the records: random loads on two nodes, with late settlements, recoveries,
-// entries of operators and clocks that step, while passes (runs over the new records) of any size read on, two at once, and
-// some of them crash (docs/design/metering.md, Roll-ups).
+// Roll-ups and reports compared with a plain sum over the records, under random loads on two nodes: late settlements,
+// recoveries, operators' entries and clock steps, while passes (runs over the new records) of any size go on, two of
+// them at once, and some of them crash (docs/design/metering.md, Roll-ups).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -137,7 +137,7 @@ const span = fc
 const runs = { postgres: times(3, 40), pglite: times(1, 20) };
 
 describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
-  // Ends before the store does.
+  // Closes the second node's ledger; registered first, so that it runs before `ledgerForTests` closes the store.
   afterAll(() => nodes[1]!.close());
   const { store, book } = ledgerForTests(name, { isBalanced: false });
   let nodes: Book[];
@@ -409,7 +409,8 @@ describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
       ["usage_total", "cached_input_tokens"],
     ] as const) {
       await store.db.exec(`update ${table} set ${column} = ${column} + 1`);
-      // The totals of the day, of the organization's month and of the key's month.
+      // The three totals with which the sums of days disagree: of the day, of the organization's month and of the key's
+      // month.
       const totals = ["total", "total", "total"];
       const kinds = { usage_hour: ["hour"], usage_day: ["day", ...totals], usage_total: totals };
       expect((await node().check()).map(({ kind }) => kind)).toEqual(kinds[table] as never);
@@ -535,7 +536,7 @@ describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
     await served({ nanos: 7 });
     await addsUp();
     await readAll();
-    // A report reads little beside the roll-ups.
+    // All records are in roll-ups by now, so the report reads almost nothing else.
     expect(await isAllRead(store)).toBeTrue();
     await addsUp();
     await agrees();
@@ -587,7 +588,7 @@ describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
       await served({ nanos: 500, keyId: keys[2]!, organizationId: owners[1]! });
       await readAll();
     }
-    // The time without the first month, and without the last.
+    // One span without the first month, and one without the last.
     for (const span of [spanOf(2, 6), spanOf(1, 5)]) await addsUp(span);
     await agrees();
 
@@ -599,7 +600,7 @@ describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
     await store.db.exec("update usage_total set nanos = nanos + 1 where kind = 'key_all'");
     expect((await nanos()) - before).toBe(3n);
     const wrong = (await node().check(true)).map(({ kind, used, recorded }) => [kind, used - recorded]);
-    // The totals of an organization with two keys, and of one with one key.
+    // One difference in the total of the organization with one key, two in that of the organization with two keys.
     expect(wrong.sort()).toEqual([
       ["total", 1],
       ["total", 2],

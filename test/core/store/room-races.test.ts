@@ -1,5 +1,5 @@
-// Two hundred requests at once (in `npm run test:deep` a thousand) against room for exactly five, whoever has the room and
-// for whichever models: on three nodes of one Postgres, and on the embedded database.
+// Two hundred requests at once (in `npm run test:deep` a thousand) against a limit that has room for exactly five, for
+// each kind of subject and for all or some models: on three nodes of one Postgres, and on the embedded database.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { noBudget } from "../../../src/admin/store/budget.ts";
@@ -16,7 +16,7 @@ const requests = times(200, 1_000);
 const model = "acme/large";
 const all = "all models";
 const patterns = [all, model, "acme/*"];
-/** Room for five requests, each of which holds a thousand nanos. */
+/** A limit with room for five requests, each of which holds a thousand nanos. */
 const room = { ...noBudget, week: 5_999 };
 const cases = databaseKinds(import.meta.path).flatMap((name) =>
   whose.flatMap((one) => patterns.map((pattern) => [name, one, pattern] as const)),

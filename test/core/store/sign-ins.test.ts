@@ -1,4 +1,5 @@
-// Sessions of browsers, sign-ins of devices, devices that wait, and counted uses: what ends, and what happens once.
+// Sessions of browsers, sign-ins of devices, devices that wait for approval, and counted uses: when each of them ends,
+// and which steps happen only once.
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { noBudget } from "../../../src/admin/store/budget.ts";

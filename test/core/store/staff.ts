@@ -1,4 +1,5 @@
-// The keys, people and teams of an organization in budget-laws.test.ts, in a store and in memory at once.
+// The keys, people and teams of an organization in budget-laws.test.ts, kept both in a store and in the reference
+// model.
 
 import { noBudget } from "../../../src/admin/store/budget.ts";
 import { memberIdOf } from "../../../src/admin/store/limits.ts";
@@ -124,7 +125,7 @@ export class Staff {
     this.#refresh({ ...this.#members, defaults });
   }
 
-  /** The person's keys follow them; the keys of a person who is no member stay where they are. */
+  /** Moves the person and their keys to a team, or to none. `away` ends the membership; the keys keep their teams. */
   async movePerson(team: number | null | "away"): Promise<void> {
     const place = {
       organization: this.organization,
@@ -165,8 +166,8 @@ export class Staff {
   }
 
   /**
-   * Sets limits for a pattern of models. `place` counts the keys, the teams, the person and the organization in this
-   * order.
+   * Sets limits for a pattern of models. `place` is the subject's index among the keys, the teams, the person and the
+   * organization, in this order.
    */
   async limitModels(place: number, pattern: number, limits: UsageLimits): Promise<void> {
     const one = this.models[place * patterns.length + pattern]!;

@@ -1,4 +1,6 @@
-/** Standing: what organizations, teams and keys have used of their limits, from the one read that all views use. */
+/**
+ * Standings: the use that organizations, teams and keys have made of their limits, from the one query behind all views.
+ */
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { noBudget } from "../../../src/admin/store/budget.ts";
 import type { Budget } from "../../../src/core/store/budget.ts";
@@ -80,8 +82,7 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     expect(tightestWindow(found.get(team)!)).toEqual({ kind: "week", percent: 80 });
     expect(tightestWindow(found.get(key)!)).toEqual({ kind: "month", percent: 50 });
 
-    // Once the session has ended, nothing is used in a session any more, but the week still counts the use of the old
-    // one.
+    // After the session's end, the use in the session is zero, but the week still counts it.
     await store.setClock(new Date(noon.getTime() + 6 * 3_600_000));
     const later = (await acts.standings([key])).get(key)!;
     expect(later.windows).toMatchObject({ session: { used: 0 }, week: { used: 300 } });

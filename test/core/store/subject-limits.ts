@@ -9,7 +9,10 @@ import { setSubject } from "../../harness/limits.ts";
 
 const uuidOf = (id: string) => id.replace(/^(key|team)_/, "");
 
-/** Sets the limits in force of a key or a team, by its ID or UUID. Returns whether its earlier use is not summed yet. */
+/**
+ * Sets the limits in force of a key or a team, by its ID or UUID. Returns whether the ledger still has to sum its
+ * earlier use.
+ */
 export function setBudget(
   db: Database,
   organization: string,
@@ -21,7 +24,7 @@ export function setBudget(
   return db.transaction((tx) => setSubject(tx, { ...subject, budget: { ...noBudget, ...budget } }));
 }
 
-/** Sets limits as `setBudget` does, and sums the earlier use if it is not summed yet; returns whether it did. */
+/** Sets limits as `setBudget` does, and sums the subject's earlier use if needed; returns whether it summed it. */
 export async function limitSubject(
   db: Database,
   organization: string,

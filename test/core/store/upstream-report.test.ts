@@ -1,4 +1,4 @@
-// What a report of engines says, against the requests as they were served: their number, ends, times and attempts.
+// The report of engines compared with the requests as they were served: their number, outcomes, times and attempts.
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { UpstreamMeasures, UpstreamQuery } from "../../../src/admin/store/upstream-report.ts";
 import type { Settle } from "../../../src/core/store/ledger.ts";
@@ -36,7 +36,7 @@ describe.each(databaseKinds(import.meta.path))(`a report of engines, seed ${seed
     organizations = [organization, await store.newOrganization()];
     const times_ms = Array.from({ length: served }, () => start_ms + chance.below(6 * hour_ms)).toSorted();
     for (const at_ms of times_ms) await serve(chance.pick(organizations), at_ms);
-    // An entry of an operator, and a request that runs on, are in no report.
+    // An operator's entry and a request that still runs are in no report.
     await adjust(store.db, `req_${Bun.randomUUIDv7().replaceAll("-", "")}`, organization, "month", 5);
     await book.run([admitOf(organization, { lease_ms: 99 * hour_ms })]);
   });

@@ -1,5 +1,5 @@
-// Whose a request was: receipts, lists and reports say it, whatever becomes of the person's membership and of their keys'
-// teams while requests run.
+// Receipts, lists and reports name the key, person and team of a request, whatever becomes of the person's membership
+// and of the teams of their keys while requests run.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { ListedRequest } from "../../../src/admin/store/request-list.ts";
 import { scopes } from "../../../src/core/store/directory.ts";

@@ -1,6 +1,6 @@
-// When usage windows begin and end, as a plain model: the reference for the store's SQL and for the judge of
-// test/histories. A window is a function of the organization's anchor, or of the session's opening, and an instant; nothing
-// is swept or zeroed. Instants are milliseconds since the epoch, fractions allowed; windows are half-open, in UTC.
+// A reference model of when usage windows begin and end, for the store's SQL and for the judge (checker of all answers)
+// of test/histories. A window is a function of the organization's anchor, or of the session's opening, and an instant;
+// no job resets it. Instants are milliseconds since the epoch, fractions allowed; windows are half-open, in UTC.
 
 import { type Calendar, weekDays } from "../../../src/admin/store/calendar.ts";
 import { dayBegins, localDate } from "./zones-model.ts";
@@ -8,7 +8,7 @@ import { dayBegins, localDate } from "./zones-model.ts";
 export interface Interval {
   startsAt_ms: number;
   endsAt_ms: number;
-  /** The instant at which the window would have begun if the calendar had not changed in the middle of it. */
+  /** The instant at which the window would have begun without a change of the calendar in the middle of it. */
   wholeAt_ms?: number | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface Anchor {
 export const session_ms = 5 * 3_600_000;
 const week_ms = 7 * 86_400_000;
 
-/** The session that is open at an instant; null: idle. `openedAt_ms` is the last opening, null if there was none. */
+/** The session that is open at an instant, or null. `openedAt_ms` is the last opening, null if there was none. */
 export function sessionAt(openedAt_ms: number | null, instant_ms: number): Interval | null {
   if (openedAt_ms === null || instant_ms >= openedAt_ms + session_ms) return null;
   return { startsAt_ms: openedAt_ms, endsAt_ms: openedAt_ms + session_ms };
@@ -63,8 +63,8 @@ function monthsAfter(anchor: Date, months: number): number {
 }
 
 /**
- * The window from the last boundary at or before an instant to the first one after it. A local date may come twice: a
- * boundary does not.
+ * The window from the last boundary at or before an instant to the first one after it. A local date may occur twice,
+ * but its boundary only once.
  */
 function between(boundaries: readonly number[], instant_ms: number): Interval {
   const next = boundaries.findIndex((at_ms) => at_ms > instant_ms);
@@ -148,8 +148,8 @@ export function hasCalendar(anchors: readonly Anchor[], now_ms: number): boolean
 }
 
 /**
- * The anchors after the calendar was changed: the running week and month end as they would have. Null: another change is
- * under way.
+ * The anchors after the calendar was changed: the running week and month end as they would have ended without the
+ * change. Null if another change is still pending.
  */
 export function withCalendar(anchors: readonly Anchor[], calendar: Calendar | null, now_ms: number): Anchor[] | null {
   const counting = anchors.filter((one) => one.monthFrom_ms <= now_ms);

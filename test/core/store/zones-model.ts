@@ -1,5 +1,5 @@
-// When local days begin, as a plain model from the list of a zone's changes (moment-timezone, which has zone data of its
-// own): the reference for the store's calendars.
+// A reference model of when local days begin, from the list of a zone's offset changes (moment-timezone, with its own
+// zone data), for the store's calendars.
 
 import moment from "moment-timezone";
 
@@ -27,7 +27,7 @@ function spansOf(zone: string): Span[] {
   return spans;
 }
 
-/** The first instant whose local date is this one or later. The date is given as its midnight, as if in UTC. */
+/** The first instant whose local date is the given one or later. The date is given as its midnight, as if in UTC. */
 export function dayBegins(zone: string, midnight_ms: number): number {
   for (const { from_ms, to_ms, offset_ms } of spansOf(zone)) {
     const at_ms = Math.max(from_ms, midnight_ms - offset_ms);
