@@ -30,7 +30,7 @@ const [invalid, unsupported] = [kindOf("invalid_value"), kindOf("unsupported_fea
 
 const seeing = modelWith("vision", true);
 const hiddenUser = "https://user@images.example/a.png";
-/** The kinds that several protocols have, each with a body of its protocol. */
+/** Kinds of refused bodies that several protocols have, each with an example body of its protocol. */
 const imageKind = (example: object) => invalid(/^The URL of an image /, ofImages, { ...example, model: seeing });
 const unableKind = (example: object) =>
   unsupported(/^The model '.*' does not support /, ofTheModel, { ...example, model: unable });
@@ -100,7 +100,7 @@ const messagesKinds: Kind[] = [
 const responses = { model: able, input: "a" };
 const responsesTool = { type: "function", name: "a" };
 const trigger = { type: "compaction_trigger" };
-/** The kinds that apply to every body with a conversation. */
+/** The kinds of refused bodies that every protocol with a conversation has. */
 const conversationKinds: Kind[] = [
   invalid(
     /asks for a summary of the conversation, and must be the last item/,
@@ -142,14 +142,14 @@ const responsesKinds: Kind[] = [
   ),
 ];
 
-/** A call in the history, which requires a model with tools. */
+/** A tool call in the history, which requires a model that supports tools. */
 const called = [{ type: "function_call", call_id: "a", name: "a", arguments: "{}" }];
 
 export const kinds: Record<string, Kind[]> = {
   ChatCompletionRequest: chatKinds,
   MessagesRequest: messagesKinds,
-  // Counting tokens refuses nothing more than the schema does. A request that would be refused if an answer were asked
-  // for is still counted, as far as it is understood.
+  // Counting tokens refuses nothing beyond the schema. A request is counted, as far as it is understood, even if the
+  // same request for an answer would be refused.
   CountTokensRequest: [],
   ResponsesRequest: responsesKinds,
   ResponsesCompactRequest: [...conversationKinds, responsesImage, unableKind({ ...responses, input: called })],

@@ -1,7 +1,7 @@
 /**
- * The published schema of a request and the service judge alike. What the schema refuses is refused; what it accepts and
- * the service refuses with 400 is of a kind that accepted-kinds.ts lists with the reason. Bodies are made from the schema
- * as it is published, and judged by a validator that is not ours.
+ * The published schema of a request and the service agree. Bodies that the schema refuses are refused; bodies that it
+ * accepts and the service refuses with 400 are of a kind that accepted-kinds.ts lists with the reason. Bodies are
+ * generated from the schema as published, and validated by Ajv, an independent validator.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";

@@ -1,6 +1,7 @@
 /**
- * What takes effect at once while requests run: a changed limit of anyone, a revoked key, an organization that is
- * suspended or loses its plan; on three nodes over Postgres, and embedded. Each request leaves one record, and no hold.
+ * Changes that take effect at once on running requests: a changed limit of any subject, a revoked key, an organization
+ * that is suspended or loses its plan; on three nodes over Postgres, and embedded. Each request leaves one record, and
+ * no hold.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -22,9 +23,11 @@ setDefaultTimeout(240_000);
 
 const model = "acme/writer-1";
 const chat = "/v1/chat/completions";
-/** The tokens a second of a stream: fewer on a busy machine, where a new limit takes longer to be in force. */
+/**
+ * The directive for a stream's tokens a second: fewer on a busy machine, where a new limit takes longer to be in force.
+ */
 const pace = (tokens_per_s: number) => `tps=${Math.round(tokens_per_s / Math.min(busyness(), 1.5))}`;
-/** Directives for an answer that is long enough not to end by itself while a test looks. */
+/** Directives for an answer so long that it does not end by itself while a test watches it. */
 const directives = `tokens=16000 ${pace(200)}`;
 const bodies = Object.fromEntries(Object.entries(inferenceBodies).map(([path, body]) => [path, body(directives)]));
 /** A limit in nanos: more than a test's streams use before the limit is in force. */
@@ -74,7 +77,7 @@ async function startFleet(store: "pglite" | "postgres", engine: Simulator) {
     nodes,
     /** Rewrites a node's own configuration file, with this session limit on the plan gold. */
     rewrite,
-    /** Makes a new organization on this plan with two keys; these options of the CLI apply to both keys. */
+    /** Creates an organization on this plan, with two keys; the options of the CLI apply to both keys. */
     async member(plan: string, ...options: string[]) {
       const { organization, id: keyId, key } = await newMember(nodes[0]!, plan, ...options);
       return { organization, keyId, key, otherKey: (await newKey(nodes[0]!, organization, ...options)).key };
@@ -133,9 +136,9 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     );
 
   /**
-   * Lets streams of each member run on all nodes towards a limit in nanos, which `lower` sets. Checks that they end at
-   * that limit, are whole and charged for the text that they sent, and that the next request on each node is refused.
-   * Returns the errors of those requests, by the member's name in the test.
+   * Runs streams of each member on all nodes until they reach a limit in nanos, which `lower` sets. Checks that the
+   * streams end at that limit, are whole and charged for the text that they sent, and that the next request on each
+   * node is refused. Returns the errors of the refused requests, by the member's name in the test.
    */
   async function endsAt(nanos: number, members: Record<string, { member: Member; lower(): unknown }>) {
     const places_ = places(fleet.nodes);
@@ -183,7 +186,9 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
   const team = ({ organization }: Member, name: string) =>
     json("team", "create", "--org", organization, "--name", name);
 
-  /** How to set a limit while requests run, by the limit's owner, when it was unset or high before. */
+  /**
+   * For each owner of a limit, makes a member whose limit is unset (`isFirst`) or high, and a function that sets it.
+   */
   const limited: Record<
     string,
     (isFirst: boolean) => Promise<{ member: Member; set(nanos: number): Promise<unknown> }>
@@ -227,7 +232,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
   // so one owner is enough here.
   const subjects = store === "postgres" || isDeep ? Object.keys(limited) : ["key"];
 
-  /** All owners of limits at once, each with a member and what sets the limit. */
+  /** Makes one member for each owner of a limit, with the function that sets the limit. */
   const begun = async (isFirst: boolean, among = subjects) =>
     Promise.all(among.map(async (whose) => ({ whose, ...(await limited[whose]!(isFirst)) })));
 

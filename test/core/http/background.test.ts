@@ -1,7 +1,7 @@
 /**
- * Background responses: their requests are answered at once, and they run on by themselves and can be fetched, followed
- * and cancelled, by OpenAI's SDK. One is charged up to the text that its GET returns, which counts as delivered,
- * whatever ended it, streamed or not; where it has an idempotency key and nobody can read its text, nothing.
+ * Background responses: their requests are answered at once; they run on by themselves and can be fetched, followed and
+ * cancelled, by OpenAI's SDK. A response is charged up to the text that its GET returns, which counts as delivered,
+ * whatever ended it, streamed or not. If it has an idempotency key and nobody can read its text, nothing is charged.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import OpenAI from "openai";
@@ -36,7 +36,7 @@ const asked = (directives: string, more: object = {}) => ({
 
 const idIn = (text: string) => /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
 
-/** Reads a stream until `isEnough` is true of the text that has come, and leaves it. */
+/** Reads a stream until `isEnough` is true of the text that has come, and then disconnects. */
 async function readUntil(response: Response, isEnough: (text: string) => boolean): Promise<string> {
   let text = "";
   for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
@@ -46,7 +46,7 @@ async function readUntil(response: Response, isEnough: (text: string) => boolean
   return text;
 }
 
-/** Begins a response; the client of a stream leaves it when it has read the response's id. */
+/** Begins a response. The client of a streamed one disconnects when it has read the response's id. */
 async function begin(directives: string, more: object = {}, headers: Record<string, string> = {}) {
   const response = await service.post("/v1/responses", asked(directives, more), { headers });
   expect(response.status).toBe(200);
@@ -323,7 +323,7 @@ describe.each([false, true])("streamed: %p", (stream) => {
 
   test("one that is cancelled is charged for its text, which the answer to that has, too", async () => {
     const { answer, receipt, ended } = await cancelledAmid({ stream });
-    // The answer comes after the settlement, so its text is what was charged.
+    // The answer to the cancellation is sent after the settlement, so its text is the text that was charged.
     expect(receipt).toMatchObject({ outcome: "cancelled", ended_at: expect.any(String) });
     expect(ended).toMatchObject({ status: "cancelled", outcome: "cancelled" });
     expect([answer.status, textOf(answer.output)]).toEqual(["cancelled", ended.text]);

@@ -1,6 +1,6 @@
 /**
- * The messages and tools that an organization sent before are not parsed and checked again. Whatever its next request
- * is, it has the outcome that it would have if nothing had been sent before.
+ * The cache of messages and tools: items that an organization sent before are not parsed and checked again. Its next
+ * request has the outcome that it would have without the cache.
  */
 
 import { describe, expect, test } from "bun:test";
@@ -30,7 +30,7 @@ import { type Change, change, changed } from "./changed-bodies.ts";
 
 const limits = {
   ...{ body_bytes_max: 1e8, body_read_ms: 10_000, body_depth_max: 100, body_ratio_max: 100 },
-  // Bodies above 12 KB are scanned.
+  // Bodies above 12 KB are scanned: smaller ones cannot exceed these limits.
   ...{ body_values_max: 100_000, body_members_max: 60_000, body_names_max: 2_000 },
 };
 const needs = (changed: Partial<typeof limits> = {}, bounds = plentifulBounds()) =>
@@ -65,7 +65,9 @@ async function read({ operation }: Spoken, dependencies: Dependencies, text: str
 
 const all = { model: "engine", stream: false, outputTokens_max: 100 };
 
-/** What engines are asked, in all three protocols, and which parts of it are in the caller's bytes; or the refusal. */
+/**
+ * The requests to engines in all three protocols, and the parts of them that are in the caller's bytes; or the refusal.
+ */
 async function outcome(one: Spoken, dependencies: Dependencies, text: string): Promise<string> {
   try {
     const { value, own } = await read(one, dependencies, text);
@@ -130,7 +132,8 @@ describe.each(spoken)("$name", (one) => {
   }, 120_000);
 
   test("only the organization's own items are kept, and none if it wants no content kept", async () => {
-    // With 1 as the seed of the hashes, no two of them share a place in the cache: an item that collides is not kept.
+    // With 1 as the seed of the hashes, no two of these items share a slot of the cache; an item that collides is not
+    // cached.
     const dependencies = needs({}, { ...plentifulBounds(), items: new ItemCache(1024 ** 3, 1) });
     const { items } = dependencies.bounds;
     const readTwice = async (organization: typeof acme) => {

@@ -1,4 +1,4 @@
-/** What a body may be before it is parsed: its depth, its values and members, and how far it unpacks. */
+/** The limits on a body before it is parsed: its depth, its values and members, and the ratio to which it unpacks. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";

@@ -1,6 +1,6 @@
 /**
- * What a key and its team may use, of all models or of some, as a client and an operator meet it: errors, receipts,
- * usage, and limits that change while a request runs.
+ * Limits of a key and its team, for all models or some, as a client and an operator see them: errors, receipts, usage,
+ * and limits that change while a request runs.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Money } from "../../../src/core/inference/money.ts";
@@ -54,7 +54,7 @@ interface Shown {
   standing: { usage_percent: number; week: { used: Money; held: Money; limit: Money } };
 }
 
-/** A refusal as operators read it, once it is stored, which happens after its answer was sent. */
+/** A refusal as operators read it, once it is stored; it is stored after its answer was sent. */
 async function storedRefusal({ request_id }: Refused["error"]): Promise<unknown> {
   let stored: unknown = null;
   const isStored = async () => {
@@ -109,7 +109,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
   expect(full.message).toMatch(/the team research has \$[\d.]+ left of its \$0\.00011 for this week/);
 
-  // An administrator reads later why the request was refused: in the message that the client got, and in figures.
+  // Later an administrator reads why the request was refused: the message that the client got, and the figures.
   const { used } = (await service.json<Shown>("team", "show", team.id)).standing.week;
   const limit = {
     ...{ name: "week", value: dollars(111_000), used, held: dollars(0) },
@@ -120,7 +120,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   expect(said).toContain(full.message);
   expect(said).toMatch(/^limit +week of the team, \$0\.00011: \$[\d.]+ used, .*; the request needed \$0\.0001\d/m);
 
-  // Removed from the team, the key works as before.
+  // The key leaves the team, and works as before.
   await service.json("key", "update", two.id, "--no-team");
   expect((await chat(two.key, "hello")).status).toBe(200);
   await service.json("team", "remove", "research", "--org", org);
@@ -149,7 +149,7 @@ test("a key's requests a minute: it sees its own, its neighbours see the organiz
   expect(await storedRefusal(error)).toMatchObject({ refusal: { message: error.message, limit } });
   expect(error.message).toMatch(/^The key test's limit of 2 requests a minute is reached\. Try again in \d+ s\.$/);
   const others = await chat(neighbour.key, "hello", 10);
-  // Two requests of the limited key and this one count: the refused request took nothing.
+  // Two requests of the limited key and this one count; the refused request was not counted.
   expect([others.status, ...rateHeadersOf(others)]).toEqual([200, "50", "47", null]);
 
   const { key } = await usageOf(limited.key);
@@ -196,7 +196,7 @@ test("a change that is not possible is refused with the reason, and nothing of i
 });
 
 describe("a limit for models", () => {
-  /** The pattern of all models of the model's maker. */
+  /** The pattern that matches every model of the model's maker. */
   const maker = `${model.split("/")[0]}/*`;
   const limitModels = (whose: "key" | "org", id: string, limit: string, models: string) =>
     service.json("limit", "set", whose, id, limit, "--models", models);

@@ -1,7 +1,7 @@
-/** Bodies that were right, and in which something was replaced, removed, repeated or moved. */
+/** Valid bodies in which one value was replaced, removed, repeated or moved. */
 import fc from "fast-check";
 
-/** The position of the change, the kind of the change, and the value that is put there. */
+/** The position of the change, the kind of the change, and the value for a replacement. */
 export type Change = [at: number, how: number, other: unknown];
 
 export const change: fc.Arbitrary<Change> = fc.tuple(

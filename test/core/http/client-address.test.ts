@@ -1,5 +1,6 @@
 /**
- * Whose address counts, and a key that may be used from some addresses only: docs/design/service.md, Client addresses.
+ * The client address that the service takes from forwarded headers, and keys that may be used from some addresses only:
+ * docs/design/service.md, Client addresses.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";

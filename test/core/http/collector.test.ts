@@ -6,7 +6,7 @@ import { until } from "../../harness/until.ts";
 
 const count = 1_000;
 /**
- * Counts may be off by this many: a register may still seem to hold some objects, and the first use of a class makes
+ * The tolerance of the counts: a register may still seem to hold some objects, and the first use of a class creates
  * some by itself.
  */
 const some = 100;
@@ -15,7 +15,7 @@ const there = () => heapStats().objectTypeCounts.Headers ?? 0;
 
 /**
  * Leaves headers to which nothing refers any more, but which were still referred to during the collector's last two
- * runs.
+ * runs, so that it counts them as old.
  */
 function leaveOld(): void {
   const held = made();

@@ -1,6 +1,6 @@
 /**
- * The compaction of a conversation, over real sockets: it is one inference and returns one item, from which the
- * conversation goes on.
+ * Compaction of a conversation, over real sockets: it is one inference request and returns one item, with which the
+ * conversation can continue.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { OutputItem, ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";

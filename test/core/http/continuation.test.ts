@@ -1,4 +1,6 @@
-/** An engine dies in the middle of a text, and another goes on: the caller sees one answer, and pays once for it. */
+/**
+ * An engine dies in the middle of a text, and another continues it: the caller sees one answer, and pays for it once.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { eventsOf as framesOf, says } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";
@@ -17,7 +19,7 @@ const [well, unable] = [await startSimulator({ namesModel: false }), await start
 /** Engines by the names of their upstreams. */
 const engines = {
   dying: await startSimulator(dying),
-  // A second dying engine, because an engine that fails again and again is not used for a while.
+  // A second dying engine, because an engine that fails repeatedly is not used for a while.
   "dying-too": await startSimulator(dying),
   // Two engines that can continue an answer but die as well.
   "failing-1": await startSimulator(dying),

@@ -1,6 +1,6 @@
 /**
- * The check that holds every answer of a test run against the contract: it finds what it should.
- * That it finds nothing else is shown by all the tests whose answers it checks.
+ * The check that compares every answer of a test run with the contract finds each kind of violation. All other tests,
+ * whose answers it checks, show that it reports nothing else.
  */
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";

@@ -1,6 +1,6 @@
 /**
- * What is published of the service is so of the running one on its default catalog: the request examples of the
- * contract, and the names of metrics and log events in docs/operating.md.
+ * The published statements about the service hold for the running one on its default catalog: the request examples of
+ * the contract, and the names of metrics and log events in docs/operating.md.
  */
 import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { kindModels, startService } from "../../harness/engine.ts";
 import { startSluice } from "../../harness/sluice.ts";
 
 const service = await startSluice();
-/** A service with models of other kinds; the default catalog has chat models only. */
+/** A service whose models are of kinds other than chat; the default catalog has chat models only. */
 const ofKinds = await startService({ hasKinds: true, engine: { directives: "" } });
 afterAll(async () => {
   await service.stop();

@@ -1,4 +1,4 @@
-/** The check of a Responses stream against the contract: it lets pass what our encoder writes, and finds what is broken. */
+/** The check of a Responses stream against the contract accepts the streams of our encoder, and finds broken ones. */
 import { describe, expect, test } from "bun:test";
 import type { InferenceEvent, PartHead } from "../../../src/core/inference/event.ts";
 import { openaiResponsesCaller } from "../../../src/core/protocol/openai-responses/codec.ts";
@@ -60,10 +60,10 @@ function altered(value: unknown, [name, ...rest]: string[]): unknown {
   return typeof value === "number" ? value + 1 : typeof value === "boolean" ? !value : `${value}x`;
 }
 
-/** What the response says besides its answer and how it ended, which no rule of a stream compares. */
+/** Whether the value is a parameter of the response: besides the output and how it ended, no rule compares these. */
 const isParameter = (type: string, path: string) =>
   type === "response.completed" && /^response\.(?!id|object|status|output|completed_at|error|incomplete)/.test(path);
-/** The name and the call of a function are told once more when they are whole, and not compared. */
+/** Whether the value is a function's name or call id: whole items repeat them, and no rule compares the repetition. */
 const isOfCall = (path: string) => /^(item\.)?(name|call_id)$/.test(path);
 
 describe.each([

@@ -1,5 +1,5 @@
 /**
- * The tokens of a request, counted over real sockets by Messages and by Responses: exact, free of charge, and without
+ * Token counts of a request, over real sockets, by Messages and by Responses: exact, free of charge, and without
  * delaying other requests.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -92,7 +92,7 @@ test("a body of 32 MiB is counted, and holds up nobody", async () => {
   const line = "It was a bright cold day in a month without a name. ";
   const text = line.repeat(Math.floor((32 * 1024 * 1024 - 200) / line.length));
   let slowest_ms = Number.POSITIVE_INFINITY;
-  // On a machine that is busy with other things, one run may be slow, but not all of them.
+  // On a busy machine one run may be slow, but not all of them.
   for (let attempt = 0; attempt < 6 && slowest_ms > 200 * busyness(); attempt++) {
     let counting = true;
     const counted = count(foo(exact, text)).finally(() => {

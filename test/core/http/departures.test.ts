@@ -1,7 +1,7 @@
 /**
- * A client that leaves, on each protocol, streaming or not, before the first byte, in the middle, or after the last:
- * its engine is released within a second, and one record is written within two, with the tokens that were produced
- * until then.
+ * A client that disconnects, on each protocol, streaming or not, before the first byte, in the middle, or after the
+ * last: its engine is released within a second, and one record is written within two, with the tokens that were
+ * produced until then.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";
@@ -13,8 +13,8 @@ import { leftAt } from "./leaving.ts";
 setDefaultTimeout(60_000);
 
 /**
- * At this many tokens a second, the engine generates at most `tokens_in_flight` while the news of a departure is on its
- * way.
+ * At this many tokens a second, the engine generates at most `tokens_in_flight` before it learns that the client has
+ * disconnected.
  */
 const pace = 100;
 const tokens_in_flight = 10;
@@ -26,7 +26,7 @@ const kinds = Object.entries(inferenceBodies).flatMap(([path, body]) =>
   [true, false].map((stream) => [stream ? "a stream" : "an unstreamed answer", path, stream, body] as const),
 );
 describe.each(kinds)("%s of %s", (_, path, stream, body) => {
-  /** Leaves the answer when the engine has produced `tokens` tokens of it. */
+  /** Disconnects from the answer when the engine has produced `tokens` tokens of it. */
   const left = async (directives: string, tokens: number) => {
     const { engine, receipt } = await leftAt(service, path, body, directives, { stream, tokens });
     await until(() => engine.ended === "client-left", 1000, "the engine to be let go");

@@ -1,4 +1,4 @@
-/** What every operation does: ids, credentials, scopes, methods, bodies. Bad input is only ever a 4xx. */
+/** Behaviour that all operations share: ids, credentials, scopes, methods, bodies. Bad input only ever gets a 4xx. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { operations } from "../../../src/node/operations.ts";
@@ -196,7 +196,7 @@ test("a chat completion's checks come in their order", async () => {
   expect(codes).toEqual(asked.map(([code]) => code));
 }, 30_000);
 
-/** Requests that are refused count too: a key that sends nothing but rubbish is told to wait before its body is read. */
+/** Refused requests count too: a key that sends only invalid bodies is told to wait before its body is read. */
 const attempts_max = 600;
 
 test("after ten minutes' worth of bad bodies each protocol says when to come back, and counts go on", async () => {
@@ -206,7 +206,9 @@ test("after ten minutes' worth of bad bodies each protocol says when to come bac
       ...{ method: "POST", body },
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     });
-  /** Sends until a request is refused because there were too many: the bucket refills while this machine is slow. */
+  /**
+   * Sends until a request gets a 429. On a slow machine that takes more requests, because the bucket refills meanwhile.
+   */
   const untilRefused = async (path: string) => {
     for (let parsed = 0; parsed < 20 * attempts_max; ) {
       const answers = await Promise.all(Array.from({ length: 50 }, () => send(path)));

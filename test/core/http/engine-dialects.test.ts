@@ -1,6 +1,6 @@
 /**
- * A node in front of engines with dialects: what the engines get, what clients read of a refusal, and what operators
- * read of it.
+ * A node in front of engines with dialects: the requests that engines get, and a refusal as clients and as operators
+ * read it.
  */
 import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { requestIdOf } from "../../harness/receipts.ts";

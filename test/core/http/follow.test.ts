@@ -1,6 +1,6 @@
 /**
- * An answer that a client follows as a stream of events. It is sent anew when it has changed, to whoever may read it,
- * for as long as the node serves, and never piles up.
+ * A management answer that a client follows as a stream of events. It is sent again when it has changed, to clients
+ * that may read it, for as long as the node serves, and unread events never pile up.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Followed, type Followers, follow } from "../../../src/admin/http/follow.ts";

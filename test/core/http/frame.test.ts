@@ -1,6 +1,7 @@
-// Whatever is thrown around a request, it is answered once and closed: docs/design/errors-and-streams.md, Errors. And a
-// drain lasts no longer than the requests that are open. Requests that one poll of the event loop brings are read in their
-// order, once all of them have arrived: docs/design/runtime.md, Bun as a server.
+// The frame around every handler: whatever is thrown, a request is answered once and closed
+// (docs/design/errors-and-streams.md, Errors), and a drain lasts no longer than the open requests. Requests that one
+// poll of the event loop brings are read in their order, once all of them have arrived: docs/design/runtime.md, Bun as
+// a server.
 import { expect, test } from "bun:test";
 import Type from "typebox";
 import type { Call } from "../../../src/core/http/call.ts";
@@ -143,8 +144,8 @@ test("a drain ends with the last open request, which ends as it would have", asy
 });
 
 /**
- * A refusal that cost the caller nothing is sent after a wait. The wait ends when the caller leaves, and another
- * refusal may then wait in its place.
+ * Limits of delayed refusals: a refusal that cost the caller nothing is sent after a wait. The wait ends when the
+ * caller disconnects, and then another refusal may wait instead.
  */
 const limits = (wait_ms: number) => ({ waiting_max: 1, shortest_ms: wait_ms, longest_ms: wait_ms });
 
@@ -201,7 +202,7 @@ async function arrived(name: string, headers: Record<string, string>): Promise<{
     headers: { ...headers, "x-name": name },
   });
   const answer = serve(request, connection);
-  // Everything that the request can do without waiting is done before the next request arrives.
+  // Lets the request do everything that it can do without waiting, before the next one arrives.
   for (let hops = 0; hops < 20; hops++) await Promise.resolve();
   steps.push(`${name} has arrived`);
   return { answer };

@@ -1,6 +1,6 @@
 /**
- * The garbage that large bodies leave is collected: at once after a large body was translated, and soon after requests
- * with large bodies have ended.
+ * Garbage of large bodies is collected: at once after a large body was translated, and soon after requests with large
+ * bodies have ended.
  */
 import { expect, test } from "bun:test";
 import { garbage } from "../../../src/core/http/garbage.ts";

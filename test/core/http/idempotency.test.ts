@@ -1,7 +1,8 @@
 /**
- * A request with an idempotency key, on each protocol: a repeat of it gets the same bytes, from the first one on,
- * without another call or charge. An answer goes on when its client leaves; whatever ends other runs ends it, too: a
- * revoked key, a suspended organization and a lowered limit at once, and a drain waits for it no longer than for others.
+ * A request with an idempotency key, on each protocol: a repeat gets the same bytes, from the first one on, without
+ * another engine call or charge. An answer continues when its client disconnects. Other causes that end runs end it
+ * too: a revoked key, a suspended organization and a lowered limit end it at once, and a drain waits for it no longer
+ * than for others.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -187,7 +188,7 @@ test("an organization that keeps no content cannot use keys", async () => {
   }
 });
 
-/** Directives for an answer that is long enough not to end by itself while a test looks. */
+/** Directives for an answer so long that it does not end by itself while a test watches it. */
 const long = "tokens=16000 tps=50";
 
 interface Leaver {
@@ -204,7 +205,7 @@ function askOf(of: Service, { directives, stream, repeat, key = of.key }: Leaver
   return of.post(paths[0]!, body, { key, headers: { "idempotency-key": repeat }, ...(signal && { signal }) });
 }
 
-/** Sends a request, and leaves when the engine has it. Returns the engine's record of the request. */
+/** Sends a request, and disconnects when the engine has it. Returns the engine's record of the request. */
 async function left(of: Service, asked: Leaver) {
   const leaving = new AbortController();
   const answer = askOf(of, asked, leaving.signal).catch(() => null);

@@ -1,6 +1,6 @@
 /**
- * Chat completions, Messages and Responses over real sockets: what their clients send, and what they may rely on,
- * streamed and not.
+ * Chat completions, Messages and Responses over real sockets: the requests that clients send, and the guarantees for
+ * the answers, streamed and not.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Message } from "../../../src/core/protocol/anthropic-messages/contract.ts";

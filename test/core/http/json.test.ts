@@ -1,4 +1,7 @@
-/** An answer leaves in a few writes, whatever its size. Rule: docs/design/runtime.md, Bun as a server. */
+/**
+ * A JSON answer is written to the socket in a few writes, whatever its size. Rule: docs/design/runtime.md, Bun as a
+ * server.
+ */
 import { dlopen, ptr } from "bun:ffi";
 import { expect, test } from "bun:test";
 import { json } from "../../../src/core/http/json.ts";
@@ -21,8 +24,8 @@ function segmentsIn(socket: object): number {
 }
 
 /**
- * The answers that several concurrent clients get, each with its number of TCP segments; all clients are answered at
- * once.
+ * The answers of several concurrent clients, each with its number of TCP segments; all clients are answered at the same
+ * moment.
  */
 async function answers(body: object, headers: Record<string, string>, count = 8) {
   let asked = 0;

@@ -1,4 +1,4 @@
-/** What a node needs to keep (store) an answer, over stores that a test sets up function by function. */
+/** Dependencies of the code that stores answers (keeps them), over stores that a test sets up function by function. */
 
 import type { Principal } from "../../../src/core/auth/verdict.ts";
 import type { Call } from "../../../src/core/http/call.ts";
@@ -22,7 +22,7 @@ export const endedRun = (charged: number, recovered = false) => ({
   ...{ recovered, nanos: { charged } },
 });
 
-/** The dependencies of keeping an answer. By default, the log accepts every entry, and is empty when it is read. */
+/** The dependencies for storing an answer. By default, the log accepts every entry, and is empty when it is read. */
 export function needsOf(kept: { answers?: object; logs?: object; [part: string]: unknown }, receipt?: () => unknown) {
   const needs = {
     kept: {
@@ -50,7 +50,7 @@ export function keepingOf(needs: KeepingNeeds, call: object, as: { isBackground?
   return new Keeping(needs, { ...name, ...call } as unknown as Call, { organization } as Principal, keptAs);
 }
 
-/** A call whose client waits. */
+/** A call whose client is still connected. */
 export const waitingCall = {
   ...{ request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } },
 } as unknown as Call;

@@ -1,6 +1,6 @@
 /**
- * What can happen to an answer with an idempotency key besides a repeat: a limit refuses it, the node keeps too many
- * already, or its log is gone.
+ * Special cases of an answer with an idempotency key: a limit refuses it, the node already stores too many answers, or
+ * its log is gone.
  */
 import { afterAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { keptAnswers } from "../../../src/stores/postgres/kept.ts";
@@ -25,7 +25,7 @@ afterAll(async () => {
   await service.stop();
   await database.drop();
 });
-/** No kept answer of the previous test is still running. */
+/** Waits until no stored answer of the previous test is still running. */
 beforeEach(() => until(async () => (await keptNow()) === 0, 10_000, "no answer to be kept"));
 
 async function keptNow(): Promise<number> {
@@ -77,10 +77,10 @@ test("one more than answers.open_max gets 503, and a place is free when one ends
   );
   const refused = await ask(idempotencyKey(), "tokens=4");
   expect([refused.status, refused.headers.get("retry-after"), await codeOf(refused)]).toEqual([503, "5", "overloaded"]);
-  // Answers that are not kept have no such limit.
+  // Requests without an idempotency key have no such limit.
   const unkept = await service.post("/v1/chat/completions", { model, messages: says("tokens=4") });
   expect([unkept.status, service.engine.counts.requests]).toEqual([200, before + open_max + 1]);
-  // A client that leaves frees no place: its answer goes on.
+  // A disconnected client does not free capacity, because its answer continues.
   for (const { leaving } of running) leaving.abort();
   expect((await ask(idempotencyKey(), "tokens=4")).status).toBe(503);
   await service.json("key", "revoke", running[0]!.keyId);

@@ -1,5 +1,5 @@
 /**
- * How an answer's log ends if its node is gone, or was frozen for so long that another node may have settled its run:
+ * The end of an answer's log if its node is gone, or was frozen for so long that another node may have settled its run:
  * all readers get the same end, and the idempotency key is free unless the run was charged.
  */
 import { expect, test } from "bun:test";
@@ -12,11 +12,11 @@ import { readerEnding } from "../../histories/reader-ends.ts";
 import { NodeClock, Time } from "../../histories/time.ts";
 import { endedRun, keepingOf, needsOf, openAnswer, waitingCall } from "./keeping-parts.ts";
 
-/** The store of one answer, and its log. */
+/** The store of one answer and the log of that answer. */
 function stores(clock: Clock = systemClock()) {
   const done: string[] = [];
   const log = new LogsModel();
-  /** The stores that cannot be reached now. */
+  /** Which of the two stores cannot be reached now. */
   const away = { answers: false, logs: false };
   const kept = openAnswer();
   const answers = {
@@ -70,8 +70,8 @@ function storesInTime() {
 const lostLease = new Fault("storage_unavailable", "The lease was lost.", { retryAfterSeconds: 5 });
 
 /**
- * A streamed answer whose run has produced some text, and then ended, or failed: its lease was lost, or its engine
- * broke off.
+ * A streamed answer whose run has produced some text and then completed or failed (its lease was lost, or its engine
+ * broke off).
  */
 async function streaming({ needs }: ReturnType<typeof stores>, outcome: "failed" | "completed") {
   const notes = { outcome, firstPart_ms: 1, stream: true };
@@ -83,7 +83,7 @@ async function streaming({ needs }: ReturnType<typeof stores>, outcome: "failed"
   keeping.follows({ confirmed: () => confirmed });
   await keeping.open({ stream: true, headers: {} });
   const dispose = () => {
-    // The run is disposed of first, and settles.
+    // The run is disposed of before the answer, and settles: the settlement is confirmed when the test says so.
     confirmed = confirmation.promise;
     return keeping[Symbol.asyncDispose]();
   };
@@ -142,7 +142,7 @@ async function reader({ needs, kept }: ReturnType<typeof stores>) {
   return follower;
 }
 
-/** Appends what a node writes that has produced some text, and then nothing more. */
+/** Appends the entries of a node that has produced some text, and then nothing more. */
 function saying({ log }: ReturnType<typeof stores>) {
   log.append("log", 0, { text: '{"stream":true,"headers":{}}', isEnd: false });
   log.append("log", 1, { text: "said;", isEnd: false });
@@ -177,7 +177,7 @@ test("a repeat that ends the log of a node that comes back in between says what 
   const [first, second] = await Promise.all([reader(it), reader(it)]);
   it.log.append("log", 2, { text: "more;", isEnd: false });
   expect(await first!.endAs("free", readerEnding)).toBe("more;gone;");
-  // The node finds the log ended.
+  // The answer's node is back, and finds that the log has ended.
   expect(it.log.append("log", 3, { text: "much more;", isEnd: false })).toBe("ended");
   expect(await second!.endAs("free", readerEnding)).toBe("more;gone;");
 });
@@ -193,7 +193,7 @@ test("a repeat that has joined a stream which failed before it began is not told
 test("the key of a whole answer is free if its node died between its text and its end, and it was charged nothing", async () => {
   const it = stores();
   it.log.append("log", 0, { text: '{"stream":false,"headers":{}}', isEnd: false });
-  // A text of this size is written before its end (src/features/responses/log-writer.ts).
+  // A text of this size is appended before the answer's end (src/features/responses/log-writer.ts).
   it.log.append("log", 1, { text: "x".repeat(70_000), isEnd: false });
   Object.assign(it.needs.kept.answers, { begin: async () => (it.kept.body === null ? "begun" : { ...it.kept }) });
   expect(await keepingOf(it.needs, waitingCall, {}).begin()).toBeNull();
@@ -210,7 +210,7 @@ test("a stream that its node settled, and whose end it did not write, is ended b
       void readToEnd(follower).then((text) => texts.push(text));
     });
   while (time.now_ms < 5_000 && time.step());
-  // The stream's node may still be about to write the end.
+  // The node of the stream may still be about to write the end.
   expect([texts, it.done]).toEqual([[], []]);
   while (time.now_ms < 30_000 && time.step());
   expect(texts).toEqual(["said;cut;", "said;cut;"]);

@@ -1,4 +1,4 @@
-/** The writer of an answer's log, on a store that is slow; and a claim that another node has freed. */
+/** The writer of an answer's log, on a slow store; and the claim of an idempotency key that another node has freed. */
 import { expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
@@ -71,7 +71,7 @@ for (const isBackground of [true, false])
   test(`the key of ${isBackground ? "a background response" : "an answer"} that failed is free once its settlement is confirmed`, async () => {
     const done: string[] = [];
     // Records the word only in a later turn of the event loop, because the request must not end before the store has
-    // answered.
+    // replied.
     const stored = (word: string) => new Promise<void>((resolve) => setImmediate(resolve)).then(() => done.push(word));
     const answers = {
       respond: async () => true,
@@ -98,7 +98,7 @@ for (const isBackground of [true, false])
     expect(done).toEqual(["freed"]);
   });
 
-/** A background response that has begun, with these functions of the store. */
+/** A background response that has begun, on a store with these functions. */
 async function begun(answers: object, onClock: Clock = clock): Promise<Keeping> {
   const needs = needsOf({ answers: { respond: async () => true, ...answers }, clock: onClock });
   const keeping = keepingOf(needs, {}, { isBackground: true });
@@ -135,7 +135,7 @@ test("the end of a background response waits out a store that is away for second
   ] as const) {
     let now_ms = 0;
     const quick = { now_ms: () => now_ms, after: quickAfter };
-    // The store settles at once, so the long timers, which are deadlines for its answers, never fire.
+    // The store replies at once, so timers of more than half a second, which are deadlines for its replies, never fire.
     function quickAfter(delay_ms: number, run: () => void): () => void {
       const isDeadline = delay_ms > 500;
       if (!isDeadline) {
@@ -202,7 +202,7 @@ test("a background response whose node was only slow goes on, and keeps its key"
   let isGranted = false;
   const receipt = () => {
     const seen = isGranted ? { ...endedRun(0), endedAt: null } : null;
-    // The node wakes up just after it was believed gone: its request is granted, and it begins the response.
+    // The node was believed gone, and now wakes up: its request is granted, and it begins the response.
     isGranted = true;
     Object.assign(kept, { responseId: "resp_1", response: '{"id":"resp_1","status":"in_progress"}' });
     return seen;

@@ -1,4 +1,4 @@
-/** What a service has learned of its engines outlives a restart, on both kinds of database. */
+/** Calibrations, which a service learns from its engines' reports, survive a restart, on both kinds of database. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const ask = { model, messages: [{ role: "user", content: text }] };
 async function afterRestart(env: Record<string, string>): Promise<void> {
   const folder = temporaryFolder();
   try {
-    // `env` says which store is used. The folder is used only by the embedded database.
+    // `env` selects the store. The folder is used only by the embedded database.
     const start = () => startSluice({ dataDir: join(folder, "data"), env, store: "pglite" });
     const first = await start();
     const key = first.key || (await newMember(first, "unlimited")).key;

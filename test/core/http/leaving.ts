@@ -1,4 +1,4 @@
-/** Clients that leave an answer, and the receipts of the answers that they left. */
+/** Clients that disconnect from an answer, and the receipts of those answers. */
 import { expect } from "bun:test";
 import { model, type Service } from "../../harness/engine.ts";
 import { lineOf } from "../../harness/log-lines.ts";
@@ -8,11 +8,11 @@ import { until } from "../../harness/until.ts";
 interface Asked {
   key?: string;
   stream?: boolean;
-  /** The client leaves when the engine has the request and has produced this many tokens. */
+  /** The client disconnects when the engine has the request and has produced this many tokens. */
   tokens?: number;
 }
 
-/** Asks for an answer whose body is made with these directives, and leaves it. */
+/** Requests an answer whose body is made with these directives, and disconnects from it. */
 export async function leftAt(
   of: Service,
   path: string,
@@ -32,7 +32,7 @@ export async function leftAt(
   await until(() => (asked()?.tokens ?? -1) >= tokens, 5_000, "the engine to be asked");
   leaving.abort();
   expect(await answer).toBeNull();
-  /** Only the log has the id of the request, because a client that left does not learn it. */
+  /** Only the log has the id of the request, because a client that disconnected does not learn it. */
   const logged = () => lineOf(of, { event: "request", x_client_request_id: marker });
   return {
     engine: asked()!,

@@ -1,8 +1,8 @@
 /**
- * An answer that was requested from its engine unstreamed: when the service does so, and what a client pays that leaves
- * it, on each protocol. The engine may finish within ten seconds, and the answer is charged by the engine's report;
- * unless a drain, a revocation or the engine itself ends it. Otherwise the charge is for the input alone, but a client
- * cannot have that time after time.
+ * Answers that the service requests from the engine unstreamed: when it does so, and what a client pays that
+ * disconnects, on each protocol. The engine may finish within ten seconds, and the answer is charged by the engine's
+ * report, unless a drain, a revocation or the engine itself ends it. Otherwise the input alone is charged, but a client
+ * cannot get that repeatedly.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";
@@ -69,13 +69,14 @@ test("and where a hundred such holds fit into what is left of every window", asy
   const [roomy, tight] = await Promise.all(["roomy", "tight"].map((plan) => newMember(service, plan)));
   expect(await isStreamed("tokens=80", cap, tight!.key)).toBe(true);
   expect(await isStreamed("tokens=80", cap, roomy!.key)).toBe(false);
-  // The member's own use counts: after these answers of 13 caps, fewer than a hundred holds fit.
+  // The member's own use counts: after these answers, of 13 caps in all, fewer than a hundred holds fit.
   expect(await isStreamed("tokens=4096", cap, roomy!.key)).toBe(false);
   await Promise.all([1, 2, 3].map(() => ask("tokens=16384", 4 * cap, roomy!.key)));
   await until(async () => await isStreamed("tokens=80", cap, roomy!.key), 5_000, "the window to be fuller");
 });
 
-// Each engine that breaks is followed by one that answers: an engine that fails again and again is not waited for.
+// Between two engine failures one answer succeeds, because the service does not wait for an engine that fails
+// repeatedly.
 describe.each([...paths.map((path) => [path, 200] as const), [chat, cap] as const])("%s, cap %d", (path, max) => {
   test("an engine that breaks is paid nothing", async () => {
     const { receipt } = await left(service, path, "slow-headers=600 status=500", service.key, max);
@@ -107,9 +108,9 @@ test("an engine that takes longer is let go after ten seconds, and its input alo
     expect((one.engine.body as { stream?: boolean }).stream ?? false).toBe(false);
     await expectInputChargedAlone(one);
   }
-  // The requests have taught the service that the engine is slow; other clients' requests show it fast again.
+  // The requests have taught the service that the engine is slow; requests of other clients teach it that it is fast.
   await until(async () => !(await isStreamed("tokens=800")), 30_000, "the engine to be fast again");
-  // After two such requests, the engine is asked streamed for their client.
+  // After two such requests of a client, the engine is asked for a stream for this client.
   expect(await isStreamed("tokens=800", cap, key)).toBe(true);
 });
 

@@ -1,4 +1,4 @@
-/** A node's life: it drains, it reloads, it is killed; and no client, and no record, is lost by it. */
+/** The life of a node: it drains, reloads its configuration, is killed; and it loses no client and no record. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -101,8 +101,7 @@ describe("a node with little time to drain", () => {
       return service.engine.counts.active === 4 && produced > 5000 && produced === last;
     };
     await until(settled, 20_000, "the engine to be held back");
-    // At least a quarter of the tokens that were asked for was never made, and the memory for what waits to be sent
-    // does not grow.
+    // At least a quarter of the requested tokens was never produced, and the memory of unsent events does not grow.
     expect(produced).toBeLessThan(600_000);
     const waiting = rss();
     await until(settled, 5000, "the engine to be held back still");
@@ -153,7 +152,8 @@ limits: { drain_delay_ms: 0 }
     read_bytes += bytes.length;
   });
   await begun;
-  // The system takes half of the answer. The client reads the rest when the node has long been done with all else.
+  // The operating system buffers half of the answer. The client reads the rest when the node has long finished all
+  // other work.
   client.pause();
   node.signal("SIGTERM");
   await linesThen(node, "draining", 1);

@@ -1,7 +1,7 @@
 /**
- * What a plan limits, as clients see it: rates and concurrency, and what a refusal says. A request that needs more than
- * a whole limit can never pass: in every protocol its refusal is final, names the limit, its owner, its size and what
- * the request needed, and nothing in it makes a client wait. docs/design/errors-and-streams.md, Limits and their
+ * Limits of a plan as clients see them: rates and concurrency, and the contents of a refusal. A request that needs more
+ * than a whole limit can never pass: in every protocol its refusal is final, names the limit, its owner, its size and
+ * the need of the request, and nothing in it makes a client wait. docs/design/errors-and-streams.md, Limits and their
  * errors.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -106,7 +106,7 @@ test("tokens a minute are taken by what a request may come to, and corrected whe
     expect(limitHeadersOf(response, "tokens")).toEqual(["1000", expect.stringMatching(/^\d{1,3}$/), "1m0s"]);
     await response.text();
   }
-  // A request without a cap takes all that is left.
+  // A request without a cap on its output takes all tokens that are left.
   const open = await chat(key, { max_tokens: undefined });
   expect(limitHeadersOf(open, "tokens")[1]).toBe("0");
   await open.text();
@@ -154,7 +154,7 @@ async function keyOfTeam(limit: string): Promise<string> {
   return (await newKey(service, org, "--team", "research")).key;
 }
 
-/** By protocol: path, body, the type of the error, and where the error has its fields. */
+/** By protocol: the path, the body, and the type of the error. */
 const protocols = {
   chat: {
     path: "/v1/chat/completions",

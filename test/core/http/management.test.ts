@@ -1,6 +1,6 @@
 /**
- * The management interface: which role may do what (generated from the list of operations), repeats and races do no
- * harm, and a wrong request is answered with its reason and leaves nothing half done.
+ * The management interface: which role may do what (generated from the list of operations); repeats and races do no
+ * harm; a wrong request is answered with the reason and changes nothing.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { faultsOf, gate, placesOf } from "../../../src/admin/http/gate.ts";
@@ -24,7 +24,7 @@ let owned: Owned;
 let port: OperatorPort;
 /** The ids of objects of `globex`, which an administrator of `acme` cannot see. */
 let foreign: Record<string, string>;
-/** What is no operator's token, and the code of the refusal. */
+/** Tokens that are no operator's, or none at all (null), each with the code of the refusal. */
 let strangers: (readonly [token: string | null, code: string])[];
 beforeAll(async () => {
   owned = await openDatabase();
@@ -91,7 +91,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
   const isRead = operation.method === "get";
   const [path, asked] = exampleOf(operation);
   const [, kind = ""] = operation.path.split("/");
-  /** Of these names, those that are sent in the body or the query. */
+  /** The given names that are sent in the body or the query. */
   const sent = (names: string[]) => names.filter((name) => name !== operation.id && name !== operation.secondId);
 
   test("is for operators alone: not without a token, with a made-up token, or with an API key", async () => {

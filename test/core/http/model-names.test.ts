@@ -1,5 +1,6 @@
 /**
- * Aliases and retirements over real sockets: which model a name means, on every operation, and what clients are told.
+ * Aliases and retirements of models over real sockets: the model to which a name leads, on every operation, and the
+ * announcements that clients get.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -46,8 +47,8 @@ const announcement = (headers: Headers) => ["deprecation", "sunset", "link"].map
 const announced = ({ headers }: Response) => announcement(Object.fromEntries(headers));
 
 /**
- * What a client learns that asks for a model. `model` is the name in the answer; an answer to the counting of tokens
- * has none.
+ * The parts of an answer that tell a client about the requested model. `model` is the name in the answer; an answer to
+ * the counting of tokens has none.
  */
 interface Told {
   status: number;
@@ -66,7 +67,7 @@ async function overHttp(path: string, body: object, key: string): Promise<Told> 
   return { status: response.status, announced: announced(response), requestId, ...(model ? { model } : {}), message };
 }
 
-/** Over a WebSocket, only the first event has what the headers of an HTTP answer have. */
+/** Over a WebSocket, the first event alone has the contents of an HTTP answer's headers. */
 async function overWebSocket(model: string, key: string): Promise<Told> {
   using client = await talk(service.url, { authorization: `Bearer ${key}` });
   const events = await client.create({ model, input: "x" });
@@ -204,7 +205,7 @@ test("a model that is renamed, with its old id as an alias, keeps the limits tha
   await until(() => node.stderr().includes("configuration_reloaded"), 10_000, "the reload");
   for (const name of ["acme/writer", "vendor/writer-2"]) expect(await asked(name)).toEqual([429, "acme/writer"]);
   expect(await asked("other/small")).toEqual([200, undefined]);
-  // The limit goes on under its name, and is found by the new id, too.
+  // The limit continues under the model's name, and the new id leads to it, too.
   expect(await limit("1")).toMatchObject({ unmatched_models: {} });
   const shown = await node.json("limit", "show", "key", id, "--model", "vendor/writer-2");
   expect(shown).toMatchObject({ models: { "acme/writer": { month: { amount: "1.000000000" } } } });

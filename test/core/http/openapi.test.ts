@@ -1,6 +1,6 @@
 /**
- * The published contracts: what readers of openapi.json and management.json may rely on, and the page that shows them,
- * which requests nothing from any other host.
+ * The published contracts: the guarantees for readers of openapi.json and management.json, and the page that shows
+ * them, which requests nothing from any other host.
  */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";

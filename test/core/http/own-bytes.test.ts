@@ -1,5 +1,6 @@
 /**
- * Which parts of a large body reach an engine in the caller's own bytes, over real sockets, and which are written anew.
+ * Which parts of a large body reach an engine in the caller's own bytes, over real sockets, and which parts are
+ * serialized again.
  */
 import { afterAll, afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { gzipSync } from "node:zlib";
@@ -75,7 +76,7 @@ afterAll(async () => {
   await engine.stop(true);
 });
 
-/** A text above the size from which on a body is scanned. */
+/** A text that makes the body so large that it is scanned (checked against limits before it is parsed). */
 const long = "text \\n\\u00e9 ".repeat(9_000);
 const messages = `[ {"role":"user",  "content":"${long}"},
   {"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},
@@ -97,7 +98,7 @@ async function ask(text: string, headers: Record<string, string> = {}, path = "/
 const metrics = async () => (await service.fetch("/metrics")).text();
 
 /**
- * The request that the engine should get for this body (whose cap is the model's highest): without `user`, with the
+ * The expected request to the engine for this body (whose cap is the model's highest): without `user`, with the
  * engine's model name, and not streamed.
  */
 const question = (text: string, model: string) => {

@@ -1,9 +1,9 @@
 /**
- * Nine pairs over real sockets: a service is asked in each of three protocols, with an engine of each of them. An input
- * that is longer than the model's context is refused, by the service or by the engine, before the answer or in its
- * middle. Agents compact only after exactly these messages, so the tests compare them word for word, and with the
- * patterns by which clients recognize them. And a client is sent one part of an answer at a time, even if the engine
- * interleaves its parts. What an engine of Responses encrypted comes back to it.
+ * Nine pairs over real sockets: clients of three protocols, each with engines of all three. An input that is longer
+ * than the model's context is refused, by the service or by the engine, before the answer or in its middle. Agents
+ * compact only after exactly these messages, so the tests compare them word for word, and with the patterns by which
+ * clients recognize them. A client gets one part of an answer at a time, even if the engine interleaves parts.
+ * Reasoning that a Responses engine encrypted is sent back to it.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { words } from "../../harness/engine.ts";
@@ -89,7 +89,7 @@ async function failureOf(caller: ClientName, response: Response): Promise<Told> 
 const codeOf = (told: Told) => told.code ?? told.details?.error_code;
 const params: Record<ClientName, string | undefined> = { chat: "messages", messages: undefined, responses: "input" };
 
-/** The engine's context, if the engine reports it: this number is used rather than the catalog's. */
+/** The context that the engine reports; if it does, this number is used rather than the catalog's. */
 const enginesTokens = 4000;
 /** An engine's own error, with a number of tokens or with none. */
 const said = (tokens?: number) =>
@@ -99,7 +99,7 @@ const said = (tokens?: number) =>
         type: "invalid_request_error",
         message: `This model's maximum context length is ${enginesTokens} tokens. However, your messages resulted in ${tokens} tokens. ${engineWords}`,
       };
-/** The number in our message if the engine gives no plausible one: one more than fits. */
+/** The number of tokens in our message if the engine gives no plausible one: one more than the context. */
 const least = contextTokens + 1;
 
 describe.each(clientNames)("a %s client", (caller) => {

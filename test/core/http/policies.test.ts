@@ -1,6 +1,6 @@
 /**
- * Organizations' policies for their keys and for kept content, and their people, over HTTP: who may see and set them,
- * what they do to requests, and that nobody overwrites a change that they have not seen.
+ * Organizations' policies for their keys and for stored content, and their people, over HTTP: who may see and set them,
+ * their effect on requests, and that nobody overwrites a change that they have not seen.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
@@ -182,7 +182,7 @@ describe("an organization", () => {
     expect(closed.body).toMatchObject({ status: "closed", plan: null, version: 2 });
     const again = await port.post(`/organizations/${slug}/close`, {});
     expect(again.body).toEqual(closed.body);
-    // The answer to a close with the version was lost, and its caller asks again.
+    // The answer to a close request with a version was lost, and the caller repeats the request.
     const withVersion = await port.ask(`/organizations/${slug}/close`, { method: "POST", body: {}, version: 1 });
     expect([withVersion.status, withVersion.body]).toEqual([200, closed.body]);
     const { body } = await port.ask("/organizations?status=closed");
@@ -254,7 +254,7 @@ test("an organization that keeps no content answers store: false whatever is ask
   const kept = await answered({ input: "one" }, others);
   expect(before.store).toBe(true);
   await service.json("org", "policy", silent, "--content", "none");
-  // For up to a second, the node may still use what it knew of the key.
+  // For up to a second, the node may still use the key's previous data.
   let during = before;
   await until(async () => {
     during = await answered({ input: "two", store: true });

@@ -1,5 +1,5 @@
 /**
- * Raises, temporary increases of limits, as an operator and a client meet them: commands, refusals, what they show, and
+ * Raises (temporary increases of limits) as an operator and a client see them: commands, refusals, what they show, and
  * their end while requests run.
  */
 
@@ -81,7 +81,7 @@ test("a raise that is not valid is refused, with what to do instead", async () =
   }
   const bare = service.json("limit", "raise", "org", empty, "week=0.000000005", "--until", in1h);
   await expect(bare).rejects.toThrow("The organization has no limit 'week'");
-  // An organization's raise makes room for raises of its keys.
+  // With a raise of the organization's limit, its keys' limits can be raised too.
   await service.json("limit", "raise", "org", org, "week=0.03", "--until", in1h);
   await service.json("limit", "raise", "key", id, "week=0.02", "--until", in1h);
   // The key's second raise replaces its first.

@@ -1,6 +1,6 @@
 /**
- * A node that pauses the sockets of engines as a busy one does: answers come in fewer portions and are whole, usage is
- * exact, and a client that leaves is charged what the engine had sent.
+ * A node that pauses reading from engines' sockets, as a busy one does: answers come in fewer portions and are whole,
+ * usage is exact, and a client that disconnects is charged for the tokens that the engine had sent.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { inferenceBodies, model, says, startService } from "../../harness/engine.ts";
@@ -78,7 +78,7 @@ describe.each(Object.keys(inferenceBodies))("%s", (path) => {
       while (textOf(read).length < tokens * "so ".length) read += (await reader.read()).value!;
     };
     await readTokens(1);
-    // The first part has no pause. The next one is read at once, and with it a pause begins.
+    // The first portion is read without a pause. The next one is read at once, and a pause begins with it.
     await stream.send(50);
     await readTokens(51);
     await stream.send(50);

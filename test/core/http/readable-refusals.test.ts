@@ -1,6 +1,6 @@
 /**
- * A client that writes its whole body before it reads gets its answer all the same; and what the service reads for such
- * clients has bounds.
+ * A client that writes its whole body before it reads still gets the refusal; and the bytes that the service reads for
+ * such clients are limited.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -43,14 +43,14 @@ const head = ({ method = "POST", path = chat, key = null, headers = [] }: Sent) 
 const length = (bytes: number) => `content-length: ${bytes}`;
 
 const piece = Buffer.alloc(256 * 1024, " ");
-/** The same piece, as a chunk of a body without a length. */
+/** The same spaces as a chunk of a body without a length. */
 const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n")]);
 async function writeSpaces(client: RawClient, bytes: number): Promise<void> {
   for (let left = bytes; left > 0; left -= piece.length)
     await client.write(piece.subarray(0, Math.min(left, piece.length)));
 }
 
-/** As urllib does: writes the whole body, and only then reads the answer. */
+/** Writes the whole body, and only then reads the answer, as Python's urllib does. */
 async function writtenThenRead(sent: Sent, bytes: number, localAddress?: string, body?: Buffer): Promise<string> {
   const client = await rawClient(service.url, localAddress === undefined ? undefined : { localAddress });
   try {
@@ -63,7 +63,7 @@ async function writtenThenRead(sent: Sent, bytes: number, localAddress?: string,
   }
 }
 
-/** A client whose body begins and does not go on. */
+/** A client that sends the beginning of a body, and then nothing more. */
 async function slow(localAddress?: string): Promise<RawClient> {
   const client = await rawClient(service.url, localAddress === undefined ? undefined : { localAddress });
   await client.write(`${head({ path: "/v1/nothing", headers: [length(mib)] })} `);
@@ -182,7 +182,7 @@ describe("bounds: beyond them the connection is closed", () => {
     };
     await expect(endless()).rejects.toThrow();
     expect(bytes).toBeGreaterThanOrEqual(63 * mib);
-    // Bytes that were written and not read are in the buffers of both sockets; their size is the system's affair.
+    // The unread bytes are in the buffers of both sockets; the operating system chooses their size.
     expect(bytes).toBeLessThan(128 * mib);
   });
 
@@ -235,7 +235,7 @@ describe("bounds: beyond them the connection is closed", () => {
 test("bytes that are discarded are kept nowhere", async () => {
   const rss = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, "utf8"))?.[1]) / 1024;
   const four = async () => {
-    // A body of the last round that is still counted would be one too many.
+    // A body of the last round that is still counted would exceed the limit.
     await open(0);
     await Promise.all(Array.from({ length: 4 }, () => writtenThenRead({ path: "/v1/nothing" }, 60 * mib)));
   };

@@ -1,4 +1,4 @@
-// A listener that ends loses nobody: whoever has connected before is answered, and all others are refused.
+// A listener that closes drops nobody: clients that have connected before are answered, and all later ones are refused.
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ function answering(): Parameters<typeof listen>[0] {
 
 /**
  * A program that opens `count` connections once the file `go` exists, writes the file `made` when all are connected,
- * and prints the outcome of each: `ok`, or why not.
+ * and prints the outcome of each: `ok`, or the error.
  */
 const client = `
 const net = require("node:net"), fs = require("node:fs");

@@ -13,7 +13,7 @@ import { newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
 
-/** What the engine reports of its next answer. */
+/** The usage that the engine reports of its next answer. */
 let usage: unknown;
 /** The number of deltas, each of one word; all of them arrive in one read together with the end. */
 const words = 20;

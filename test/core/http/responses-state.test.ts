@@ -1,6 +1,6 @@
 /**
- * What the service stores of responses, over real sockets: to continue from, to fetch, to delete, and for a limited
- * time. Who may do so: whose-responses.test.ts.
+ * Stored responses, over real sockets: they can be continued, fetched and deleted, for a limited time. For the callers
+ * that may do so, see whose-responses.test.ts.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -47,7 +47,7 @@ describe("a conversation goes on from a response", () => {
     const third = await say({ input: [result], previous_response_id: second.id, tools });
     expect(textOf(third)).toContain("4 degrees");
     expect(third.previous_response_id).toBe(second.id);
-    // Instructions are not carried over; all else is, once.
+    // Instructions are not carried over to the next turn; everything else is, once.
     expect(told()).toMatchObject([
       { role: "user", content: "[simulator: echo] one" },
       { role: "assistant", content: "one" },
@@ -65,7 +65,7 @@ describe("a conversation goes on from a response", () => {
     const result = { type: "function_call_output", call_id: call?.call_id, output: "4 degrees" };
     const second = await answered({ input: [{ role: "user", content: "go" }, ...references, result], tools });
     expect(textOf(second)).toContain("4 degrees");
-    // Items that were sent by reference are stored as items, and may be referred to again, inputs too.
+    // Items that were sent by reference are stored as items, and may be referred to again, as may items of inputs.
     const listed = (await (await service.fetch(`${path}/${second.id}/input_items?order=asc`)).json()) as {
       data: { id: string; type: string }[];
     };

@@ -1,4 +1,4 @@
-/** An engine that is asked for its counts on every chunk: a client that leaves is charged by them. */
+/** An engine that reports usage on every chunk, as requested: a client that disconnects is charged by these counts. */
 import { expect, test } from "bun:test";
 import { model, type Service, says, startService } from "../../harness/engine.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
@@ -36,8 +36,8 @@ test.each([
 );
 
 /**
- * Whether the input's usage at the start of a message is the engine's count or an estimate. The text has so few letters
- * per token that an estimate is wrong.
+ * Whether the input's usage in a message's first event is the engine's count or an estimate. The text has so few
+ * letters per token that an estimate is wrong.
  */
 async function startOf(service: Service): Promise<string> {
   const ask = { model, max_tokens: 9, stream: true, messages: says("tokens=2", "a b c d e f g h ".repeat(200)) };

@@ -11,8 +11,8 @@ import { plentifulBounds } from "../../harness/bounds.ts";
 import { until } from "../../harness/until.ts";
 
 /**
- * A socket and the runtime's side of it: what was sent, and the code with which it was closed. If `isFull`, `send`
- * reports a full buffer.
+ * A socket and a stand-in for the runtime's side of it: the messages that were sent, and the code with which it was
+ * closed. If `isFull`, `send` reports a full buffer.
  */
 function opened(owner: SocketOwner) {
   const runtime = { sent: [] as string[], code: 0, isFull: false };
@@ -129,7 +129,7 @@ describe("conversations that are kept", () => {
     expect([recent.find("resp_2")?.items, memory.bytes]).toEqual(["1", 99]);
     recent[Symbol.dispose]();
     expect(memory.bytes).toBe(98);
-    // A response of a socket that has closed is stored.
+    // Stores a response of a socket that has closed already.
     recent.keep("a", "resp_3", "1");
     expect([recent.find("resp_3"), memory.bytes]).toEqual([null, 98]);
   });

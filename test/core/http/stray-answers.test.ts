@@ -1,4 +1,7 @@
-/** A whole service before an engine that sends a second answer behind the first: what an operator sees of it. */
+/**
+ * A whole service before an engine that sends a second, unrequested answer behind the first: how an operator learns of
+ * it.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { model, says, startService } from "../../harness/engine.ts";

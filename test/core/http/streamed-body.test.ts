@@ -16,7 +16,7 @@ import type { Keeping } from "../../../src/features/responses/keeping.ts";
 import { replayed } from "../../../src/features/responses/replay.ts";
 import { until } from "../../harness/until.ts";
 
-/** The work that is due at intervals. */
+/** The timers of mocked `setInterval` calls, each with its callback and interval. */
 const due = new Map<unknown, { run: () => void; every_ms: number }>();
 const spies: { mockRestore(): void }[] = [];
 beforeEach(() => {
@@ -33,7 +33,7 @@ afterEach(() => {
   for (const spy of spies.splice(0)) spy.mockRestore();
 });
 
-/** Lets minutes pass, as far as work at intervals of a minute and more is concerned. */
+/** Lets minutes pass for timers with intervals of a minute and more; others do not run. */
 function pass(minutes: number): void {
   for (const [timer, { run, every_ms }] of [...due]) {
     if (every_ms < 60_000) continue;
@@ -41,7 +41,7 @@ function pass(minutes: number): void {
   }
 }
 
-/** Who opened an answer, and what became of it. */
+/** An owner of an answer, and the calls that it got. */
 function ownerOf() {
   const told: string[] = [];
   return { told, owner: { left: () => void told.push("left"), closed: () => void told.push("closed") } };
@@ -51,7 +51,7 @@ function ownerOf() {
 async function unread(answer: StreamedAnswer) {
   const { told, owner } = ownerOf();
   const { body } = answer.open(owner);
-  // What is there to read is there after a turn of the event loop.
+  // After a turn of the event loop, everything that is ready to be read is in the stream.
   await Bun.sleep(0);
   return { told, body: body! };
 }
@@ -61,7 +61,7 @@ const identity = { responseId: "resp_1", createdAtSeconds: 1, model: "acme/m" };
 const encoder = { frame: () => null, push: () => [{ event: "message", data: "x" }], heartbeat: () => "" };
 const options = { encoder: encoder as unknown as StreamEncoder, heartbeat_ms: 10_000, headers: {} };
 
-/** A large answer that is not streamed by its protocol, and has no end. */
+/** A large answer without end, of a protocol that does not stream it. */
 async function poured() {
   async function* events() {
     for (;;) yield [piece];
@@ -70,7 +70,7 @@ async function poured() {
   return (await wholeAnswer(run, { head: "[", tail: () => "]" }, {}, () => {})) as StreamedAnswer;
 }
 
-/** A kept answer, which ends, or, if its log is lost, may end only when its client reads on. */
+/** A stored answer that comes to its end or, if its log is lost, may end only when its client reads on. */
 function kept(isLogged: boolean) {
   const seen = { left: 0, isOver: false };
   async function* events(): AsyncGenerator<InferenceEvent[], void, void> {
@@ -84,7 +84,7 @@ function kept(isLogged: boolean) {
   return { seen, answer: keptStream(call, stream, options, keeping) };
 }
 
-/** An answer that is read from a log, in which there is always more. */
+/** An answer that is read from a log that always has more entries. */
 function replay() {
   const earlier = { read: async () => [{ text: "x", isEnd: false }], name: { requestId: "req_1" } };
   const ending = { saw() {}, end: () => "" };
@@ -101,7 +101,7 @@ test.each([
   pass(6.3);
   expect(told).toEqual(["left", "closed"]);
   expect(due.size).toBe(0);
-  // Should it read on, it reads no end.
+  // If the client reads on after all, it gets an error instead of an end.
   const reader = body.getReader();
   expect(reader.read()).rejects.toThrow("reads nothing");
 });

@@ -1,4 +1,6 @@
-/** A service that was started at a terminal ends with it, as every program does; SIGHUP alone is a reload. */
+/**
+ * A service that was started at a terminal ends with the terminal, as programs do; a SIGHUP without that is a reload.
+ */
 import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +9,7 @@ import { eventsOf, says } from "../../harness/engine.ts";
 import { program } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 
-/** The demonstration with its input and output at a terminal, and its log in a file. */
+/** Starts the demonstration with its input and output at a terminal, and its log in a file. */
 async function startAtTerminal(environment: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "sluice-terminal-"));
   const log = join(folder, "log");

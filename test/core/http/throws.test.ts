@@ -1,6 +1,7 @@
 /**
- * Whatever throws on a request's way, its grant is settled: the request is sent again and again, and each time another
- * of the function calls on its way throws. Then its organization holds nothing, and what was granted has one record.
+ * Whichever function throws while a request is served, the request's grant is settled. The request is repeated, and
+ * each time another of the function calls on its way throws. Afterwards its organization has no hold, and each grant
+ * has one record.
  */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Elysia } from "elysia";
@@ -78,8 +79,8 @@ class Saboteur {
 }
 
 /**
- * Whether a value is one of the service's own objects with methods: neither one of the language's objects, nor plain data
- * that is compared and copied.
+ * Whether a value is one of the service's own objects with methods: neither a built-in object of the language, nor
+ * plain data that is compared and copied.
  */
 function isOurs(value: object): boolean {
   if (value instanceof Promise || Symbol.asyncIterator in value || value instanceof Map || value instanceof Set)

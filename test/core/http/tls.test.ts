@@ -178,7 +178,7 @@ describe("a new certificate", () => {
     for (let round = 1; round <= 10; round++) await renewed();
     isOver = true;
     await Promise.all(clients);
-    // A listener that closes serves everyone who had connected. Only handshakes that take longer than it waits are
+    // A listener that closes serves all clients that had connected. Only handshakes that take longer than it waits are
     // lost.
     expect(lost).toBeLessThanOrEqual(clients.length);
     expect(served).toBeGreaterThan(lost);

@@ -61,8 +61,7 @@ describe("on Postgres and Redis", async () => {
   afterAll(() => redis.stop());
 
   /**
-   * Starts a node, and returns what it has left by its start in the database, in the metrics, at the engine and in the
-   * log.
+   * Starts a node, and returns the traces of its start in the database, in the metrics, at the engine and in the log.
    */
   async function left(env: Record<string, string>) {
     const database = await migratedDatabase();
@@ -150,7 +149,7 @@ describe("on the embedded database", () => {
     await until(isSettled, 10_000, "the request to be settled");
     const before = await countedBy(service);
     expect((await said(service, "warmed_up")).requests).toBeWithin(100, 120);
-    // The one worker is the database's. Threads for counting tokens would load their vocabularies for nobody.
+    // The one worker is the database's. Threads for counting tokens would have loaded their vocabularies needlessly.
     expect(workerThreads(service.pid)).toBe(1);
     expect(await countedBy(service)).toEqual(before);
     expect(service.engine.requests).toHaveLength(1);

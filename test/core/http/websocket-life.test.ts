@@ -1,6 +1,6 @@
 /**
- * A WebSocket on /v1/responses, over real sockets: each response is a request like any other, with one record; and who
- * may open one, how many there may be, how large a message is, and how it ends.
+ * A WebSocket on /v1/responses, over real sockets: each response is a request like any other, with one record. Also:
+ * who may open a socket, how many there may be, how large a message may be, and how a socket ends.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, startService } from "../../harness/engine.ts";
@@ -219,7 +219,7 @@ describe("a conversation of this connection", () => {
     const posted = await service.post("/v1/responses", asks("x", { previous_response_id: second.id }));
     expect(posted.status).toBe(400);
     await posted.arrayBuffer();
-    // On the other connection, the conversation goes on if it is sent whole.
+    // On the other connection, the conversation continues if the client sends it whole.
     const whole = [...first.output, { role: "user", content: echo("two") }];
     expect(responseIn(await other.create({ model, input: whole, store: false })).status).toBe("completed");
   });
@@ -328,7 +328,7 @@ describe("an error", () => {
   });
 
   test("has a receipt, which says that the answer was to be a stream", async () => {
-    // An organization of its own, because each organization has only ten such receipts a second.
+    // A separate organization, because each organization has only ten receipts of refusals a second.
     const { key } = await newMember(service, "unlimited");
     using client = await talk(service.url, { authorization: `Bearer ${key}` });
     const { error } = errorIn(await client.create(asks("x", { temperature: 9 })));

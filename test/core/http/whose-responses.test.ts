@@ -51,7 +51,7 @@ async function made(by: Caller, body: object = {}) {
 }
 type Made = Awaited<ReturnType<typeof made>>;
 
-/** The status with which each operation answers. An operation that ends the response comes last. */
+/** The status of each operation's answer. An operation that ends the response comes last. */
 const doors: Record<string, (caller: Caller, one: Made) => Promise<number>> = {
   GET: (caller, { id }) => status(caller, `${path}/${id}`),
   input_items: (caller, { id }) => status(caller, `${path}/${id}/input_items`),

@@ -1,4 +1,6 @@
-/** What a plan allows, as a client meets it: windows, holds, concurrency, extra usage, and what a refusal leaves. */
+/**
+ * Limits of a plan as a client sees them: windows, holds, concurrency, extra usage, and what is left after a refusal.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Money } from "../../../src/core/inference/money.ts";
 import { moment } from "../../../src/core/time/written.ts";
@@ -11,7 +13,8 @@ import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
-// The model's prices: 100 a token of input, 400 of output. A short request that asks for 256 tokens holds some 110,000.
+// The model's prices in nanos: 100 a token of input, 400 of output. A short request that asks for 256 tokens holds some
+// 110,000.
 const plans = {
   small: "{ session: 150000, concurrent_requests: 8 }",
   layered: "{ session: 150000, week: 150000, month: 1000000 }",
@@ -77,7 +80,7 @@ const usageOf = (client: Client) => client.get<Usage>("/v1/service/usage");
 
 const receiptOf = ({ key }: Client, id: string) => endedReceipt(service, id, { key });
 
-/** Waits for a change, which every node knows within a second, whoever made it. */
+/** Waits for a change that any node made, which every node knows within a second. */
 const known = (holds: () => Promise<boolean>) => until(holds, 1_000, "the change to be known");
 const percentIs = (client: Client, percent: number) =>
   known(async () => (await usageOf(client)).session.usage_percent === percent);
@@ -111,7 +114,7 @@ test("without a plan inference is 402 at once, reading is not, and a new plan's 
   expect((await client.chat(asksLittle)).status).toBe(200);
 });
 
-/** Claude Code stops at once if a refusal has these fields and headers. Its counting of tokens goes on. */
+/** Expects the fields and headers that stop Claude Code at once. Its counting of tokens still works. */
 async function expectToStopClaudeCode(
   { key }: Client,
   headers: Headers,
@@ -139,7 +142,7 @@ describe("a window that is full of settled use", () => {
       expect(response.headers.get("content-type")).toContain("json");
       const { message, ...error } = await errorOf(response);
       expect(message).toContain("for this week");
-      // Session and week are both full; the one that resets last is named.
+      // The session and the week are both used up; the error names the one that resets last.
       expect(error).toMatchObject({
         code: "usage_limit_reached",
         type: "usage_limit_error",
@@ -240,8 +243,8 @@ describe("an answer without a cap ends with length where its window ends, never 
   });
 
   /**
-   * The window is used to its end, save the part of the hold that was for the input: the input is estimated at the
-   * highest price, costs less in the end, and the difference is not available to the output.
+   * Checks that the window is used up except for a part of the hold for the input: the input is estimated at the
+   * highest price and costs less in the end, and the difference is not available to the output.
    */
   async function expectUsedToTheEnd(client: Client, id: string): Promise<RequestReceipt> {
     const receipt = await receiptOf(client, id);
