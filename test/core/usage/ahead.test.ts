@@ -1,6 +1,6 @@
 /**
- * An engine that is asked before the ledger's grant: it works at once, and its output is kept back. If the request does
- * not read the output, the engine's answer is ended.
+ * A request that is sent to its engine before the ledger has granted it: the engine begins at once, and its output is
+ * held back until the grant. If the request ends without reading the output, the engine's answer is aborted.
  */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";

@@ -1,6 +1,6 @@
 /**
- * The text of an answer is kept for counting its tokens, as far as there is memory; the part that was kept represents
- * the whole.
+ * The text of an answer is stored in memory for counting its tokens, as far as there is memory for it; the stored part
+ * represents the whole text.
  */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";

@@ -1,12 +1,12 @@
-// What attempts for one request need, and what comes of them.
+// Helpers for tests of attempts: the request of an attempt, and the events of its answer.
 
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import type { AttemptRequest, EngineAnswer, RunRequest } from "../../../src/core/usage/record.ts";
 
 /**
- * A granted request with room for its answer, whose caller stays and which nothing ends; the members of `more` replace
- * those of the request.
+ * A granted request with room for 1,000 output tokens, whose caller stays connected and which nothing ends; the members
+ * of `more` replace those of the request.
  */
 export function attempting(asked: RunRequest, more: Partial<AttemptRequest> = {}): AttemptRequest {
   return {

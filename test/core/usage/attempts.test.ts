@@ -1,5 +1,6 @@
 /**
- * From route to route until the first part: which engine is asked, which is not, and what the caller reads in the end.
+ * Attempts, route by route, until an answer's first part: the engines that are asked, those that are not, and the
+ * caller's answer in the end.
  */
 
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
@@ -37,7 +38,7 @@ afterAll(async () => {
 interface Told {
   events: InferenceEvent[];
   fault: Fault | null;
-  /** How each attempt ended. */
+  /** The end of each attempt. */
   kinds: string[];
   attempts: number;
   route: string | undefined;
@@ -49,8 +50,8 @@ interface Told {
 type Way = string | { model: string; priority?: number; contextTokens?: number; url?: string; capacity?: Capacity };
 
 /**
- * A model with one route for each way, in the order of priority. A way that is a string is the engine's name of the
- * model; a name that begins with `dead` leads to an address where nobody listens.
+ * A model with one route for each of `ways`, in the order of priority. A way that is a string is the engine's name of
+ * the model; a name that begins with `dead` leads to an address where nobody listens.
  */
 function modelTo(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): CatalogModel {
   const routes = ways.map((way, index) => {
@@ -261,8 +262,8 @@ test("nor is one that is slow given up for another when its caller has left", as
   const outcome = outcomeOf(["s06-slow", "ok"], { request, signal: leaving, timeouts });
   await until(() => wall.asked.includes("s06-slow"), 5_000, "the engine to be asked");
   leaving.abort(new Fault("internal_error", "the caller left"));
-  // If the caller were there, the engine would have been given up by now: for so short an answer, the engine's time-out
-  // is 255 ms.
+  // If the caller were still connected, the engine would have been given up by now: for so short an answer, its
+  // time-out is 255 ms.
   await Bun.sleep(600);
   wall.resume("s06-slow", "ok");
   expect(await outcome).toMatchObject({ kinds: ["answered"], attempts: 1 });
@@ -337,7 +338,7 @@ test("a caller that leaves in the moment in which it gets a slot gives the slot 
 test("an outage is not multiplied: without budget a request that was sent is not sent elsewhere", async () => {
   const parts = { budget: noBudget };
   expect(await outcomeOf(["s04", "ok"], { parts })).toMatchObject({ fault: { code: "overloaded" }, attempts: 1 });
-  // If no engine has had the request, nothing is multiplied.
+  // If no engine has received the request, another attempt multiplies no work.
   expect(await outcomeOf(["dead", "ok"], { parts })).toMatchObject({ fault: null, attempts: 2 });
 });
 
@@ -421,7 +422,7 @@ test("a grant that is lost between attempts ends them, with its own error", asyn
 });
 
 test("a connection that had served before closes: the same engine is asked once more, on a new one", async () => {
-  // An engine that keeps its connections, and breaks each one that is used a second time.
+  // An engine that keeps its connections open, and breaks each one that is used a second time.
   const answer = `data: ${JSON.stringify({ choices: [{ delta: { content: "hello" }, finish_reason: "stop" }] })}\n\ndata: [DONE]\n\n`;
   const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${answer.length}\r\n\r\n`;
   const engine = Bun.listen<{ used: boolean }>({

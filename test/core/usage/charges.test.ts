@@ -1,4 +1,4 @@
-/** What is charged for inputs that no engine reports is right in the mean, within five percent: docs/metering.md. */
+/** Charges for inputs that no engine reports are right on average, within five percent: docs/metering.md. */
 import { describe, expect, test } from "bun:test";
 import { tokenizerNames } from "../../../src/core/inference/model.ts";
 import { countedError, expectedError } from "./charges.ts";

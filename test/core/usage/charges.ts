@@ -1,5 +1,6 @@
-// Charges for inputs that no engine reports, against their true tokens: the corpus of test/features/tokenizers, whose true counts
-// are recorded there. An error is (charged − true) ÷ true of all charges together.
+// Compares charges for inputs that no engine reports with their true tokens: the inputs are the corpus of
+// test/features/tokenizers, whose true counts are recorded there. An error is (charged − true) ÷ true of all charges
+// together.
 
 import type { TokenizerName } from "../../../src/core/inference/model.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
@@ -33,7 +34,7 @@ export function inputsOf(tokenizer: TokenizerName): Input[] {
   });
 }
 
-/** The error if every input of the corpus is charged once, counted as a settlement counts it. */
+/** The error if every input of the corpus is charged once, and its tokens are counted as for a settlement. */
 export async function countedError(tokenizer: TokenizerName): Promise<number> {
   const known = vocabularies();
   const count = promptCount({ examine: (asked) => examine(asked, known) }, { count_ms: 60_000, body_bytes_max: 1e9 });
@@ -45,8 +46,8 @@ export async function countedError(tokenizer: TokenizerName): Promise<number> {
 }
 
 /**
- * The error if inputs of the corpus come in any order, and each is charged by what the reports before it have taught.
- * Reports are off by a tenth at most, to either side.
+ * The error if inputs of the corpus come in random order, and each is charged by an estimate from the engine reports
+ * before it. Reports are off by a tenth at most, to either side.
  */
 export function expectedError(tokenizer: TokenizerName, reports: { from: number; to: number }, seed: number): number {
   const inputs = inputsOf(tokenizer);

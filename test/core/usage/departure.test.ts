@@ -1,6 +1,6 @@
 /**
- * An answer that was requested from its engine unstreamed may finish when its caller leaves: for ten seconds, unless
- * anything else ends it.
+ * An answer that was requested from its engine unstreamed may finish after its caller has disconnected: for ten
+ * seconds, unless something else ends it.
  */
 import { expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";

@@ -73,7 +73,8 @@ describe("what is expected of a greeting, whose body is names and settings for t
     }
   });
 
-  // The tokens of a plain chat template, of one with a date and a system prompt, and of one with a page of rules.
+  // The template tokens of a plain chat template, of one with a date and a system prompt, and of one with a page of
+  // rules.
   test.each([10, 36, 68, 300])(
     "is what an engine says of it, which is %d, beside an agent's large inputs",
     (tokens) => {

@@ -1,8 +1,8 @@
 /**
- * A client that leaves in mid-answer is charged for what the engine made until then, within 15 percent, on three public
- * vocabularies, in prose, code and six languages, however many tokens its engine sends at a time; and within 5 percent
- * if the engine sends them one by one and tells its thinking apart. Short answers whose tokens are not in their text
- * change nothing of that.
+ * A client that disconnects in mid-answer is charged for the tokens that the engine produced until then, within 15
+ * percent, on three public vocabularies, in prose, code and six languages, however many tokens its engine sends at a
+ * time; within 5 percent if the engine sends them one by one and separates its thinking. Short answers whose tokens are
+ * not in their text do not change these errors.
  */
 import { describe, expect, test } from "bun:test";
 import { seed } from "../../harness/depth.ts";

@@ -1,6 +1,6 @@
 /**
- * Clients that leave in mid-answer, at an engine with a public vocabulary: what they are charged, compared with what
- * the engine made.
+ * Clients that disconnect in mid-answer from an engine with a public vocabulary: their charges, compared with the
+ * tokens that the engine produced.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ interface Vocabulary {
   decode(tokens: number[]): string;
 }
 
-/** A vocabulary that does not work again on what it has worked on: texts and tokens come again and again here. */
+/** A vocabulary with a cache, because the same texts and tokens come repeatedly here. */
 function remembering({ encode, decode }: Vocabulary): Vocabulary {
   const tokensOf = new Map<string, number[]>();
   const textOf = new Map<string, string>();
@@ -43,7 +43,7 @@ export const vocabularies: Record<string, Vocabulary> = {
 
 const file = (name: string) => readFileSync(join(import.meta.dir, "../../..", name), "utf8");
 
-/** Sentences of each kind of answer. */
+/** Sentences for each kind of answer: prose, code and languages. */
 export const kinds: Record<string, string[]> = {
   prose: file("docs/design/metering.md")
     .split(/(?<=\. )/)
@@ -87,7 +87,7 @@ export const kinds: Record<string, string[]> = {
   ],
 };
 
-/** An engine behind a route, and what Sluice has learned of it. */
+/** An engine behind a route, with the route's calibration (what Sluice has learned from the engine's reports). */
 export class Engine {
   readonly #vocabulary: Vocabulary;
   readonly #chance: Chance;
@@ -104,7 +104,7 @@ export class Engine {
     return this.#learned.of("main/m");
   }
 
-  /** The engine gives whole answers of ordinary length, each with its report. */
+  /** Lets the engine give whole answers of ordinary length, each with a usage report. */
   answers(sentences: readonly string[], count: number): void {
     for (let time = 0; time < count; time++) {
       const tokens = this.#text(sentences, 80 + this.#chance.below(400));
@@ -113,7 +113,7 @@ export class Engine {
   }
 
   /**
-   * The engine gives short answers, most of whose tokens are thinking and marks that are not in the text, and calls.
+   * Lets the engine give short answers: most of their tokens are thinking, calls, or markers that are not in the text.
    */
   oddAnswers(sentences: readonly string[], count: number): void {
     for (let time = 0; time < count; time++) {
@@ -130,7 +130,10 @@ export class Engine {
     }
   }
 
-  /** What clients that leave at some place are charged, ÷ what the engine made for them until then. */
+  /**
+   * The charges of clients that disconnect at random places, divided by the tokens that the engine had produced for
+   * them.
+   */
   leavers(sentences: readonly string[], { count = 20, thinks = false } = {}): number {
     let [charged, made] = [0, 0];
     for (let time = 0; time < count; time++) {
@@ -140,7 +143,7 @@ export class Engine {
       if (thinks) tally.add(this.#partOf(0, { head: { kind: "reasoning" }, tokens: thought }));
       tally.add(this.#partOf(1, { head: { kind: "text" }, tokens: said }).slice(0, -1));
       charged += tally.usage().outputTokens;
-      // A mark begins thinking and another ends it.
+      // One marker token begins the thinking and another ends it.
       made += thought.length + said.length + (thinks ? 2 : 0);
     }
     return charged / made;
@@ -173,7 +176,7 @@ export class Engine {
     tally.calibrate();
   }
 
-  /** A character that is cut into several tokens is written with the last of them, as engines do. */
+  /** Writes a character that is cut into several tokens with the last of these tokens, as engines do. */
   #partOf(index: number, { head, tokens }: { head: PartHead; tokens: number[] }): InferenceEvent[] {
     const events: InferenceEvent[] = [{ type: "part-start", index, part: head }];
     let pending: number[] = [];

@@ -1,4 +1,4 @@
-/** However a stream ends, it is settled once, at what was produced and forwarded. */
+/** However a stream ends, it is settled once, with the usage that was produced and forwarded. */
 
 import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -49,7 +49,7 @@ async function run(
   const progress: Usage[] = [];
   let restarts = 0;
   let upstreamClosed = false;
-  /** How many batches were shown when the first part of an answer came. */
+  /** The number of batches that had been forwarded when the first part of an answer came. */
   const firstParts: number[] = [];
   async function* upstream() {
     try {

@@ -1,7 +1,7 @@
 /**
- * How many tokens an answer is counted as before its engine reports: by deltas if each is a token, else by its text, as
- * the route's reports have taught. No answer moves a ratio (tokens per code unit) by more than a tenth, and no report
- * moves it beyond the ratios that a vocabulary can have.
+ * The tokens as which an answer is counted before its engine reports: its deltas if each is a token, otherwise an
+ * estimate from its text that the route's reports have taught. No answer moves a ratio (tokens per code unit) by more
+ * than a tenth, and no report moves it beyond the ratios that a vocabulary can have.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -57,7 +57,7 @@ describe("deltas", () => {
     expect(route.tokens(streamed(latin(100, 600)))).toBe(100);
     expect(route.tokens(streamed(latin(25, 400)))).toBe(100);
     expect(route.tokens(whole(latin(1, 400)))).toBe(100);
-    // A token of Chinese is a character or two.
+    // A token of Chinese is one or two characters.
     const chinese = route.tokens(whole({ ...none, deltas: 1, cjk: 400 }));
     expect(chinese).toBeGreaterThan(200);
     expect(chinese).toBeLessThan(400);
@@ -157,7 +157,9 @@ describe("what an answer teaches", () => {
   const text: InferenceEvent = { type: "part-start", index: 0, part: { kind: "text" } };
   const end: InferenceEvent = { type: "response-end", reason: "stop" };
 
-  /** The tokens that 10,000 code units count as, after answers in which each code unit is reported as about a token. */
+  /**
+   * The tokens as which 10,000 code units are counted, after answers whose reports say about one token per code unit.
+   */
   function after(change: {
     events?: InferenceEvent[];
     tokens?: number;

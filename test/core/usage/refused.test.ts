@@ -1,4 +1,7 @@
-/** Receipts of refused requests are stored after the answers are sent: bounded, never waited for, found at once. */
+/**
+ * Receipts of refused requests are stored after the answers are sent. Their number is bounded, no answer waits for
+ * them, and each is found at once.
+ */
 import { expect, test } from "bun:test";
 import type { NewRefused, RefusedRequest, RefusedRequests } from "../../../src/core/store/refused.ts";
 import { type RefusedSettings, refusedLog } from "../../../src/core/usage/refused.ts";

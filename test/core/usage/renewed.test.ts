@@ -1,4 +1,4 @@
-/** Requests on their way while the name of their engines begins to resolve to other addresses: over real sockets. */
+/** Requests in flight while the name of their engines begins to resolve to other addresses, over real sockets. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { replicas } from "../../../src/core/routing/replicas.ts";
 import { client } from "../../../src/core/upstream/http1/client.ts";
@@ -54,7 +54,7 @@ test("an attempt that fails is followed by one at an address that is new, and no
   const { leadsTo, asks } = rig();
   leadsTo("127.0.0.1", "127.0.0.3");
   Object.assign(engines[0], { isSick: true, delay_ms: 500 });
-  // Either of the two addresses may come first: nobody listens at the second.
+  // The first attempt may go to either of the two addresses; nobody listens at the second.
   const asking = asks("one");
   await until(() => engines[0].inFlight === 1, 10_000, "the first attempt");
   leadsTo("127.0.0.2");

@@ -1,4 +1,4 @@
-/** Which of an engine's reports are accepted: the table of docs/metering.md, row by row. */
+/** The reports of an engine that are accepted: the table of docs/metering.md, row by row. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Whoever gets a grant settles it, once: however its answer ends, and whoever leaves. */
+/** Each granted run is settled, once: however its answer ends, and whichever side leaves. */
 import { describe, expect, test } from "bun:test";
 import type { Admitting, Entry } from "../../../src/core/admission/entrance.ts";
 import type { Settlement } from "../../../src/core/admission/reservation.ts";
@@ -55,7 +55,7 @@ const asked = {
   outputTokensAllowed: 1000,
 } as unknown as RunRequest;
 
-/** Each run gets a request of its own, since a run uses it up. */
+/** The request of a run. Each run gets a new one, because it consumes its request. */
 const said = () => ({ ...asked.request, turns: [{ role: "user" as const, parts: [] }] });
 
 function bench(

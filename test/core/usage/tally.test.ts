@@ -1,6 +1,5 @@
 /**
- * An early report of an engine does not cover what came after it; and each kind of counted token is charged at its
- * price.
+ * An engine's early report does not cover the output after it; and each kind of counted token is charged at its price.
  */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";

@@ -43,7 +43,7 @@ afterAll(async () => {
 const route = routeTo(upstreamOf(`http://127.0.0.1:${engine.port}/v1`));
 const [cap, key] = [4096, "key_1"];
 
-/** The speeds learned from eight answers, each with `tokens` tokens in `ms` milliseconds. */
+/** The speeds learned from eight (`times`) answers, each with `tokens` tokens in `ms` milliseconds. */
 function taught(tokens: number, ms: number, { times = 8, now_ms = 0, whole = new WholeAnswers() } = {}): WholeAnswers {
   for (let time = 0; time < times; time++) ended(whole, { reported: tokens, ms }, now_ms);
   return whole;
@@ -60,7 +60,7 @@ function ended(
 const fast = () => taught(1000, 2000);
 
 interface Asking {
-  /** Null if the request has no cap of its own. */
+  /** The request's own cap on its output; null if it has none. */
   outputTokens_max?: number | null;
   isSlight?: boolean;
   stream?: boolean;
@@ -69,7 +69,7 @@ interface Asking {
   more?: Partial<RunRequest>;
 }
 
-/** How the engine was asked, as its answer says: `streamed` or `whole`. */
+/** The way in which the engine was asked, as its answer says: `streamed` or `whole`. */
 async function way({
   outputTokens_max: capped = cap,
   isSlight = true,
