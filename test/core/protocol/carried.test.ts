@@ -1,6 +1,6 @@
 /**
- * Opaque values that an engine wants back (Gemini's signature of a call, OpenRouter's details of a thought) come back to it
- * through clients of all protocols, streamed and whole, and to no other dialect or model.
+ * Opaque values that an engine wants back (Gemini's signature of a call, OpenRouter's details of reasoning) return to
+ * it through clients of all protocols, streamed and whole, and reach no other dialect or model.
  */
 import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -26,7 +26,7 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta, finish_reason }],
 });
 
-/** Each dialect with what it sends, whole and streamed, and what it wants back. */
+/** Each dialect with its message, whole and streamed, and the values that it wants back. */
 const engines = {
   gemini: {
     whole: { role: "assistant", content: null, tool_calls: [geminiCall] },
@@ -48,7 +48,7 @@ const engines = {
 } as const;
 type EngineName = keyof typeof engines;
 
-/** The signature comes after the first fragment of its call, and again with each further one. */
+/** A stream in which the signature comes after the first fragment of its call, and again with each further fragment. */
 const lateDeltas = [
   chunk({ tool_calls: [{ ...plainCall, function: { name: "weather", arguments: "" } }] }),
   chunk({ tool_calls: [{ index: 0, function: { arguments: '{"city":' }, extra_content: google }] }),
@@ -72,7 +72,7 @@ function answerOf(name: EngineName, dialect: Dialect, streamed: boolean): Infere
 const tools = [{ type: "function", name: "weather" }];
 const context = { requestId: "q", identity, inputTokensEstimate: 1 };
 
-/** The frames of a stream, as parsed data. */
+/** The parsed data of a stream's frames. */
 function streamed(encoder: StreamEncoder, events: readonly InferenceEvent[]): Json[] {
   const text = [...events.flatMap((event) => encoder.push(event)), ...encoder.end()].map(encodeSse).join("");
   return [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!) as Json);

@@ -1,4 +1,4 @@
-/** Bad input, by mutation: valid bodies that were changed somewhere, and what is promised of them. */
+/** Bad input, by mutation: valid bodies with random changes, and the guarantees for the changed bodies. */
 import { expect } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../../src/core/inference/fault.ts";
@@ -25,7 +25,7 @@ export function changesTo(valid: object, { words, keys }: { words: string[]; key
     fc
       .array(fc.tuple(fc.nat(), change), { minLength: 1, maxLength: 3 })
       .map((changes) => changes.reduce((body: unknown, [at, how]) => changed(body, pick(places(body), at), how), valid))
-      // As the body would arrive: JSON has no holes in arrays and no 1e400.
+      // Makes the body as it would arrive: JSON has no holes in arrays and no 1e400.
       .map((body) => JSON.parse(JSON.stringify(body)))
   );
 }

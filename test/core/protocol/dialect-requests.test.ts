@@ -1,6 +1,6 @@
 /**
- * Requests in the dialects of engines: what differs is what the dialect's rows say, and nothing is lost but what
- * docs/protocols.md lists. The cases are those of public reports (issue 50).
+ * Requests in the dialects of engines: they differ as the dialect's rows say, and lose only what docs/protocols.md
+ * lists. The cases are those of public reports (issue 50).
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

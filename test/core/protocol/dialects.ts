@@ -1,6 +1,6 @@
 /**
- * How engines report usage, one row for each dialect (docs/engines.md, What engines report). `isRecorded`: the numbers
- * and fields are those of a published answer. The other rows are by what the engine's maker, or its code, says.
+ * Usage reports of engines, one row for each dialect (docs/engines.md, What engines report). `isRecorded`: the numbers
+ * and fields are those of a published answer. The other rows follow the documents or the code of the engine's maker.
  */
 import type { Usage } from "../../../src/core/inference/usage.ts";
 
@@ -8,9 +8,9 @@ export interface DialectFixture {
   engine: string;
   isRecorded?: true;
   source: string;
-  /** The members that the reply, or the chunk that ends a stream, has in this dialect. */
+  /** The members in which the reply, or the chunk that ends a stream, reports usage in this dialect. */
   told: Record<string, unknown>;
-  /** The further members that the choice in that reply or chunk has. */
+  /** The further members, in the choice of that reply or chunk. */
   toldInChoice?: Record<string, unknown>;
   usage: Omit<Usage, "source">;
 }
@@ -34,7 +34,7 @@ const openai = (prompt: number, output: number, more: object = {}) => ({
   usage: { prompt_tokens: prompt, completion_tokens: output, total_tokens: prompt + output, ...more },
 });
 
-/** The usual six dialects, which report in the same words, and then the others. */
+/** The six usual dialects, which report with the same names, and then the others. */
 export const dialectFixtures: DialectFixture[] = [
   {
     engine: "OpenAI",

@@ -1,6 +1,6 @@
 /**
- * Clients read the sentence of an engine's refusal if that sentence is known, and nothing else of it. Operators read
- * the engine's text, without credentials and quoted values.
+ * Clients read the sentence of an engine's refusal if that sentence is known, and nothing else of the refusal.
+ * Operators read the engine's text, without credentials and quoted values.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-/** The events of an answer, one by one and as whole parts. */
+/** The events of an answer, singly and as whole parts. */
 import type { InferenceEvent, PartHead, StopReason } from "../../../src/core/inference/event.ts";
 import type { Fault } from "../../../src/core/inference/fault.ts";
 import type { StreamEncoder } from "../../../src/core/protocol/codec.ts";
@@ -12,7 +12,7 @@ export function piece(index: number, delta: string, more: Partial<Event<"part-de
 export function finish(index: number, more: Partial<Event<"part-end">> = {}): InferenceEvent {
   return { type: "part-end", index, ...more };
 }
-/** A part by itself: its beginning, its pieces, and its end. */
+/** The events of one part: its beginning, its deltas, and its end. */
 export const part = (index: number, head: PartHead, ...deltas: string[]): InferenceEvent[] => [
   begin(index, head),
   ...deltas.map((delta) => piece(index, delta)),

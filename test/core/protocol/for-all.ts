@@ -1,6 +1,9 @@
 import fc from "fast-check";
 
-/** Tries `check` with `runs` draws of the values. A failure prints the seed and the smallest values that break it. */
+/**
+ * Tries `check` with `runs` random draws of the values. A failure prints the seed and the smallest values that break
+ * it.
+ */
 export function forAll<Values extends [unknown, ...unknown[]]>(
   values: { [At in keyof Values]: fc.Arbitrary<Values[At]> },
   runs: number,

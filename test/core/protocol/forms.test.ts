@@ -1,4 +1,7 @@
-/** Forms of a request that mean the same to an engine: a body that comes in one of them may be passed on as it is. */
+/**
+ * Equivalent forms of a request: they mean the same to an engine, so a body that comes in one of them may be passed on
+ * as it is.
+ */
 import { describe, expect, test } from "bun:test";
 import { messagesForms } from "../../../src/core/protocol/anthropic-messages/forms.ts";
 import { singleForms } from "../../../src/core/protocol/codec.ts";

@@ -1,4 +1,4 @@
-/** Deltas as whole frames (docs/design/protocols.md, Deltas as frames), in all three protocols. */
+/** Deltas that are encoded directly as frames (docs/design/protocols.md, Deltas as frames), in all three protocols. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent, PartHead, TokenLogprob } from "../../../src/core/inference/event.ts";
@@ -82,14 +82,14 @@ const ending = fc.constantFrom<InferenceEvent[]>(
   [{ type: "response-failed", fault: new Fault("overloaded", "Busy.") }],
 );
 
-/** Any grammatical stream, cut and failed anywhere. `null` stands for a heartbeat. */
+/** Any grammatical stream, perhaps cut at any event by a failure. `null` stands for a heartbeat. */
 const streams = fc
   .record({
     parts,
     shuffle,
     ending,
     failsAt: fc.option(fc.nat(40), { freq: 3 }),
-    /** For each event, whether probabilities come with it, or usage or a heartbeat before it. */
+    /** For each event: token probabilities with it, or usage or a heartbeat before it, or none of these. */
     beside: fc.array(fc.oneof(fc.constantFrom("none" as const, "usage" as const, "beat" as const), fc.array(token))),
   })
   .map(({ parts, shuffle, ending, failsAt, beside }) => {

@@ -1,4 +1,4 @@
-/** Checks the grammar of event streams (inference/event.ts): returns what is wrong, or null. */
+/** Checks the grammar of event streams (src/core/inference/event.ts). Returns the problem, or null. */
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 
 export function grammarProblem(events: readonly InferenceEvent[]): string | null {

@@ -1,4 +1,7 @@
-/** The four laws of a codec (docs/design/architecture.md, The four laws of a codec), and answers to try them with. */
+/**
+ * The four laws of a codec (docs/design/architecture.md, The four laws of a codec), and generators of answers for
+ * testing them.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent, PartHead, StopReason } from "../../../src/core/inference/event.ts";
@@ -23,7 +26,7 @@ export const pieces = fc.array(fc.string({ unit: "grapheme", minLength: 1, maxLe
   minLength: 1,
   maxLength: 4,
 });
-/** Values that an engine may write where something else should stand. */
+/** Values that an engine may write in place of a valid one. */
 export const oddValue = fc.oneof(
   fc.string({ maxLength: 5 }),
   fc.constant(null),
@@ -44,7 +47,7 @@ export const usage: fc.Arbitrary<Usage> = fc
     source: "reported" as const,
   }));
 
-/** Arguments as an engine writes them: one object, cut anywhere. */
+/** The arguments of a call as an engine writes them: one JSON object, cut anywhere. */
 export const objectPieces: fc.Arbitrary<string[]> = fc
   .record({
     input: fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 })),
@@ -103,18 +106,17 @@ export interface Subject {
   identity: ResponseIdentity;
   upstream: UpstreamCodec;
   answers: fc.Arbitrary<InferenceEvent[]>;
-  /** The bytes of a stream of these events, as our side writes it. */
+  /** The bytes of a stream of these events, as Sluice's own encoder writes it. */
   encoded(events: readonly InferenceEvent[]): string;
-  /** The answer of a request that does not stream. */
+  /** The reply to a request that does not stream. */
   reply(result: Result): unknown;
   /**
-   * The position in a stream at which the frame that ends it begins: a stream that is cut before that position has not
-   * ended.
+   * The position in a stream at which its last frame begins: a stream that is cut before that position has not ended.
    */
   endOf(stream: string): number;
   /**
-   * Undoes the differences between a result and what was read back, but only in values that no engine reads (Sluice's
-   * own sealed ones).
+   * Undoes the differences between a result and the result that was read back, but only in values that no engine reads
+   * (those that Sluice has sealed).
    */
   opened?(result: Result): Result;
   runs: number;
@@ -158,8 +160,8 @@ export function holdsTheLaws(subject: Subject): void {
 }
 
 /**
- * Checks that, whatever an engine sends (values, then perhaps a marker in plain text), the events that leave are
- * grammatical, and no two calls share an id. Returns those events.
+ * Checks that, whatever an engine sends (JSON values, then perhaps a plain-text marker such as `[DONE]`), the decoded
+ * events are grammatical, and no two calls share an id. Returns those events.
  */
 export function survived(
   { upstream, identity }: Pick<Subject, "upstream" | "identity">,

@@ -1,7 +1,7 @@
 /**
- * docs/protocols.md against the code: every row is tried with the three kinds of engine, or of client. The capabilities
- * that a model must have are in inference/needs.ts; the page's table of capabilities must match that file, and both
- * must match the codecs.
+ * The tables of docs/protocols.md compared with the code: every row is tried with the three kinds of engine, or of
+ * client. The capabilities that a request requires of a model are in inference/needs.ts; the page's table of
+ * capabilities must match that file, and both must match the codecs.
  */
 
 import { describe, expect, test } from "bun:test";
@@ -84,7 +84,7 @@ describe.each([
     });
 });
 
-/** The engine of a client's own protocol, if there is one. */
+/** The engine of the client's own protocol, or a chat engine if no engine speaks it. */
 const ownEngine = (client: ClientName): EngineName => engineNames.find((engine) => engine === client) ?? "chat";
 
 describe("What requires a capability", () => {

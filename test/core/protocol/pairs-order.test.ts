@@ -1,5 +1,5 @@
 /**
- * Every pair once more, for the order of a stream: however an engine interleaves its parts, a client gets one part at a
+ * The order of parts in a stream, for every pair: however an engine interleaves its parts, a client gets one part at a
  * time, each whole before the next begins. Clients that follow the open part would otherwise run the wrong command.
  */
 import { describe, expect, test } from "bun:test";

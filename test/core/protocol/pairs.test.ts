@@ -1,8 +1,8 @@
 /**
- * Every pair: each kind of client in front of each kind of engine. What a client asks reaches the engine in the
+ * Every pair: each kind of client in front of each kind of engine. A client's request reaches the engine in the
  * engine's own protocol, and the engine's answer reaches the client in the client's, as a stream and whole. The table
- * below is the promise. What a pair refuses, and how it
- * tells of history, images and files, is in losses.test.ts.
+ * below states the guarantees. The requests that a pair refuses, and its treatment of history, images and files, are in
+ * losses.test.ts.
  */
 import { describe, expect, test } from "bun:test";
 import { coreOperations } from "../../../src/core/operations/list.ts";
@@ -31,9 +31,9 @@ const twoCalls = [
 const patched = (id: string, input: string) => ({ id, name: "patch", input: { input }, custom: true as const });
 
 interface Row {
-  /** The request; null if the client's protocol cannot express it. */
+  /** The client's request; null if the client's protocol cannot express it. */
   ask(caller: ClientName): Ask | null;
-  /** What must be found in the engine's request, in whatever protocol. */
+  /** The texts that must be found in the engine's request, in any protocol. */
   heard: (string | RegExp)[];
   answers: Answer[];
 }

@@ -1,4 +1,4 @@
-/** What an engine sends, read as the service reads it: bytes → frames → events → the whole answer. */
+/** An engine's bytes, read as the service reads them: bytes → frames → events → the whole answer. */
 import { expect } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fold, type Result } from "../../../src/core/inference/result.ts";
@@ -28,8 +28,8 @@ export function decodedBy(
 }
 
 /**
- * Decodes byte by byte, since no quirk may depend on where the bytes were cut. The events must be grammatical, whatever
- * came.
+ * Decodes byte by byte, because no quirk may depend on where the bytes were cut. The events must be grammatical,
+ * whatever the engine sent.
  */
 export function decodedBytewise(codec: Reader, identity: ResponseIdentity, raw: string): InferenceEvent[] {
   const events = decodedBy(
@@ -56,7 +56,7 @@ export function cutAt<Whole extends string | Uint8Array>(whole: Whole, cuts: rea
 const problemsOf = schemaProblems();
 const events = { messages: MessageStreamEvent, responses: ResponsesStreamEvent };
 
-/** What is wrong with a stream that a client gets, by its grammar and by the contract of its events; null if nothing. */
+/** The first problem of a client's stream, by its grammar and by the contract of its events; null if there is none. */
 export function streamProblem(client: keyof typeof events, frames: readonly SseMessage[]): string | null {
   return streamProblems[client](frames.map(encodeSse).join(""), events[client], problemsOf)[0] ?? null;
 }

@@ -1,6 +1,6 @@
 /**
- * What engines say when they refuse, as they were seen to say it (their issue trackers and sources), and what is understood
- * of it: that the input is too long, how long it is, and which field is to blame.
+ * Refusals of engines, as found in their issue trackers and sources, and the facts that are understood from them: that
+ * the input is too long, how long it is, and which field is to blame.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -19,8 +19,8 @@ interface Rendered {
 const rendered = (caller: ClientName, fault: Fault) => callers[caller].codec.fault.encode(fault, "req_1") as Rendered;
 
 /**
- * Errors by engine: each with its text, and with the numbers of tokens that it gives for the input and for the context,
- * if it has any.
+ * Errors by engine: each with its text, and with the numbers of tokens that the text gives for the input and for the
+ * context, if any.
  */
 const overflows: Record<string, [said: string | JsonObject, tokens?: number | undefined, context?: number]> = {
   vLLM: [
@@ -194,7 +194,8 @@ describe("an engine that finds the input too long", () => {
   });
 
   test.each(clientNames)("tells a %s client both lengths, in whichever protocol it speaks", (caller) => {
-    // Our own lengths are such as no engine above gives, so that one of them in place of an engine's is noticed.
+    // The catalog's length and our estimate are numbers that no engine above gives, so the test notices if one of them
+    // replaces an engine's.
     const [catalog, estimate] = [500, 10];
     for (const [name, [said, tokens, context]] of Object.entries(overflows)) {
       if (tokens === undefined || context === undefined) continue;
@@ -202,7 +203,8 @@ describe("an engine that finds the input too long", () => {
         const error = typeof said === "string" ? { message: said } : said;
         const fault = withOverflow(engines[engine].codec.fault.decode(400, { error }), catalog, estimate);
         const numbers = rendered(caller, fault).error.message.match(/\d+/g)?.map(Number);
-        // An input that alone would fit was refused together with its output.
+        // If the input alone would fit, it was refused because of its output, and the client is told one token more
+        // than the context.
         const told = [context, Math.max(tokens, context + 1)];
         expect([name, engine, ...(numbers ?? []).sort((a, b) => a - b)]).toEqual([name, engine, ...told]);
       }
@@ -380,7 +382,7 @@ describe("a refusal whose status says something else than its words", () => {
     expect(ends(500, shared)).toEqual(["capacity_exceeded", "busy"]);
     const tooLong = { ...shared, type: "exceed_context_size_error" };
     expect(ends(400, tooLong)).toEqual(["context_length_exceeded", "too_long"]);
-    // LM Studio, inside a stream.
+    // This error of LM Studio comes inside a stream.
     expect(ends(500, { message: "Context size has been exceeded." })[0]).toBe("context_length_exceeded");
   });
 });
@@ -390,10 +392,11 @@ test("clients know our words for it by the patterns in their sources", () => {
   const chat = rendered("chat", fault).error.message;
   const messages = rendered("messages", fault).error.message;
   expect(rendered("responses", fault).error.message).toBe(chat);
-  // Claude Code 2.1.329: the first pattern is anchored; from the second it computes by how much to shorten.
+  // The pattern of Claude Code 2.1.329 is anchored; with the next one it computes by how much to shorten the
+  // conversation.
   expect(messages).toMatch(/^prompt is too long: \d+ tokens > \d+ maximum$/);
   expect(/prompt is too long[^0-9]*(\d+)\s*tokens?\s*>\s*(\d+)/i.exec(messages)?.slice(1)).toEqual(["5000", "4096"]);
-  // pi (@mariozechner/pi-ai 0.73.1, utils/overflow).
+  // The patterns of pi (@mariozechner/pi-ai 0.73.1, utils/overflow).
   expect(messages).toMatch(/prompt is too long/i);
   for (const known of [
     /exceeds the context window/i,
@@ -402,14 +405,15 @@ test("clients know our words for it by the patterns in their sources", () => {
   ])
     expect(chat).toMatch(known);
   for (const message of [chat, messages]) expect(message).not.toMatch(/rate limit|too many requests/i);
-  // litellm 1.106.2 and langchain-openai 1.7.3; both are run by `npm run test:clients -- litellm` and `-- langchain`.
+  // The pattern of litellm 1.106.2 and langchain-openai 1.7.3; both are run by `npm run test:clients -- litellm` and
+  // `-- langchain`.
   expect(chat.toLowerCase()).toContain("this model's maximum context length is");
 });
 
 describe("a field that an engine refuses is named as its caller names it", () => {
   /**
-   * The engine's error, and the field that each client is told; absent if the field has no certain name in the client's
-   * protocol.
+   * The engine's error, and the field that each kind of client is told; absent if the field has no certain name in that
+   * client's protocol.
    */
   const blamed: Record<EngineName, [error: object, told: Partial<Record<ClientName, string>>][]> = {
     chat: [

@@ -1,6 +1,6 @@
 /**
- * Whatever an engine writes in place of a count, the result is a usage with valid counts, and the problems found are
- * listed beside it.
+ * Whatever an engine writes in place of a count, the result is a usage with valid counts, and a list of the problems
+ * found.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

@@ -1,7 +1,7 @@
 /**
- * The wall: each type that the pinned SDKs know is carried, left out, or refused by its name. A new version of an SDK that
- * brings a new type fails here until someone has decided what becomes of it. Each decision is tried; what is carried, by
- * losses.test.ts.
+ * Completeness: each type that the pinned SDKs know is carried, left out, or refused by its name. A new version of an
+ * SDK that brings a new type fails here until someone has decided how to treat it. Each decision is tested; for types
+ * that are carried, by losses.test.ts.
  */
 import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -40,7 +40,7 @@ const bodiesIn = (probes: Record<string, Probe>) =>
     probe.flatMap(([body, seen, but]) => (typeof seen === "string" && !but ? [] : [body])),
   );
 const repliesIn = (answers: Record<string, Answer>) => Object.values(answers).map(([reply]) => reply);
-/** What losses.test.ts tries, without what each engine refuses. */
+/** The bodies and replies of losses.test.ts, without bodies that every engine refuses. */
 const tried = {
   request: { chat: bodiesIn(chatProbes), messages: bodiesIn(messagesProbes), responses: bodiesIn(responsesProbes) },
   answer: {
@@ -58,8 +58,8 @@ function expectTried({ kind, client, at }: RequestPlace | AnswerPlace, type: str
 // ---- requests --------------------------------------------------------------------------------------------------------
 
 /**
- * The requests that this body becomes, one for each of the engines that can be asked for it. An engine of the client's
- * own protocol is none of them: it may get what the others have no words for.
+ * The engines' requests for this body, one for each engine that can be asked for it. An engine of the client's own
+ * protocol is not among them, because it may get fields that the others cannot express.
  */
 function asked(client: SdkName, body: object): string[] {
   const request = decoders[client](body);
@@ -145,7 +145,7 @@ const ends: InferenceEvent[] = [
   { type: "response-failed", fault: new Fault("overloaded", "Busy.", { retryAfterSeconds: 1 }) },
 ];
 
-/** The types in all the streams that the service writes for a client. */
+/** The types in all streams that the service writes for a client. */
 function writtenTypes(client: SdkName): Set<string> {
   const types = new Set<string>();
   for (const begin of encoders[client])

@@ -1,4 +1,4 @@
-/** A body or an answer is read as any JSON, but the numbers in the input of a call of Messages stay as they were written. */
+/** Bodies and answers are parsed as JSON, but the numbers in a Messages call's input stay as they were written. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { anthropicMessagesUpstream } from "../../../src/core/protocol/anthropic-messages/codec.ts";

@@ -1,4 +1,4 @@
-/** What Messages clients read: the stream frame by frame, the whole message, and its end. */
+/** Answers as Messages clients read them: the stream frame by frame, the whole message, and its end. */
 import { describe, expect, test } from "bun:test";
 import { Compile } from "typebox/compile";
 import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
@@ -35,7 +35,7 @@ const used: InferenceEvent = { type: "usage", usage };
 const isMessage = Compile(Message);
 const isError = Compile(MessagesError);
 
-/** Frames as a reader sees them, each checked against the contract and all against the grammar. */
+/** Frames as a client reads them, each checked against the contract and all of them against the grammar. */
 function frames(...events: InferenceEvent[]) {
   const encoder = caller.stream.encoder(request, context);
   const out = writtenBy(encoder, events);

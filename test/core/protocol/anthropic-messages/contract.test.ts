@@ -191,7 +191,7 @@ describe("a request that is wrong is refused at its first offence", () => {
   for (const [what, [body, expected]] of Object.entries(refused))
     test(what, () => expect(verdict(body)).toBe(expected));
 
-  /** For a block that is the first of the user's message: the code of the refusal, and the path within the block. */
+  /** For a block that comes first in the user's message: the code of the refusal, and the path within the block. */
   const blocks: Record<string, [block: object, verdict: string]> = {
     "a block without a type": [{ text: "x" }, "missing_field type"],
     "a tool use of the user's": [use, "invalid_value type"],
@@ -316,7 +316,7 @@ describe("size", () => {
       [good, "accepted"],
       [bad, "invalid_value messages[99999].content[0].type"],
     ] as const) {
-      // The best of five times, so that other work on this machine does not count.
+      // The fastest of five runs, so that other work on this machine does not count.
       const times = Array.from({ length: 5 }, () => {
         const before = performance.now();
         expect(verdict(body)).toBe(expected);

@@ -1,4 +1,7 @@
-/** docs/design/architecture.md, The four laws of a codec, for Messages. Losses: docs/protocols.md. */
+/**
+ * The four laws of a codec, for Messages (docs/design/architecture.md, The four laws of a codec). Losses:
+ * docs/protocols.md.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../../src/core/inference/event.ts";
@@ -237,7 +240,7 @@ describe("every pair of protocols", () => {
   } as unknown as ChatCompletionRequest;
   const responsesWire = validated.responses({ model: "acme/writer-1", input: "hello", stream: true });
 
-  /** Events are written for a client, and read back as if an engine had written them. */
+  /** Writes events for a client, and reads the frames back as if an engine had written them. */
   const through = (encoder: StreamEncoder, upstream: UpstreamCodec) => (events: readonly InferenceEvent[]) => {
     const frames = [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
     return decodedBy(upstream, identity, [bytes(frames.map(encodeSse).join(""))]);

@@ -1,4 +1,6 @@
-/** Tools that a Messages caller lists by their type alone: what they are as functions, and their calls and results. */
+/**
+ * Tools that a Messages caller lists by their type alone: the functions that they become, and their calls and results.
+ */
 import { describe, expect, test } from "bun:test";
 import { Compile } from "typebox/compile";
 import { publishedTools } from "../../../../src/core/protocol/anthropic-messages/published-tools.ts";

@@ -1,4 +1,7 @@
-/** What Messages engines send, byte for byte, and what it means: docs/design/protocols.md, Engine quirks. */
+/**
+ * Streams of Messages engines, byte for byte, and the answers that are read from them: docs/design/protocols.md, Engine
+ * quirks.
+ */
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/inference/fault.ts";
 import { anthropicMessagesUpstream } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
@@ -35,8 +38,8 @@ const text = (index: number, ...pieces: string[]) => [
   stop(index),
 ];
 /**
- * The bytes of a stream of these events, with the beginning and the end that the protocol demands; `called` ends the
- * stream for a call.
+ * The bytes of a stream of these events, with the beginning and the end that the protocol demands. `whole` ends with
+ * the turn, `called` with a tool call.
  */
 const whole = (...events: Event[]) => raw(start(), ...events, ...ended("end_turn"));
 const called = (...events: Event[]) => raw(start(), ...events, ...ended("tool_use"));
@@ -284,7 +287,7 @@ describe("a stream", () => {
       [25, 0, 0],
       [25, 0, 9],
     ]);
-    // The engines' own proxies, and ours, report an estimate first. An input that was never reported is missing.
+    // The engines' own proxies, and our service, report an estimate first. An input that was never reported is missing.
     expect(usage({ input_tokens: 0, output_tokens: 0 }, { output_tokens: 9 })).toEqual([[0, 0, 9, "missing"]]);
     expect(usage({ input_tokens: 25, output_tokens: 1 }, {})).toEqual([[25, 0, 1]]);
     expect(usage({ input_tokens: -1, output_tokens: "x" }, { output_tokens: 1e300 })).toEqual([

@@ -1,4 +1,7 @@
-/** Tools that a conversation adds and removes, efforts that it sets, and instructions that end with their turn. */
+/**
+ * Changes within a conversation: tools that it adds and removes, efforts that it sets, and instructions that end with
+ * their turn.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { decodeRequest } from "../../../../src/core/protocol/anthropic-messages/decode-request.ts";
@@ -171,7 +174,7 @@ describe("a change that cannot be made is told with its field", () => {
   };
   test.each(Object.entries(refused))("%s", (_, [body, wanted]) => expect(told(body)).toBe(wanted));
 
-  /** The code of the refusal, and the path within the change. */
+  /** For each change: the code of the refusal, and the path within the change. */
   const alone: Record<string, [change: object, told: string]> = {
     "a definition without a name": [defines({ input_schema: {} }), "missing_field tool.definition.name"],
     "a definition without a schema": [defines({ name: "f" }), "missing_field tool.definition.input_schema"],

@@ -1,7 +1,7 @@
 /**
- * An engine that has all of Messages (`wholeMessages`) gets a conversation as its client wrote it, so that the beginning of a
- * conversation that grows stays as it was: such an engine refuses a thought if anything before it has changed, and caches
- * what does not change.
+ * An engine that supports all of Messages (`wholeMessages`) gets a conversation as its client wrote it, so that the
+ * beginning stays the same while the conversation grows: such an engine refuses a thinking block if anything before it
+ * has changed, and caches the part that does not change.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -90,7 +90,7 @@ describe("a conversation of Claude Code, at an engine that has all of Messages,"
       content: fc.oneof(word, fc.array(fc.oneof(text, change), { minLength: 1, maxLength: 3 })),
       clear_at: fc.constantFrom("never", "next_user_message", null),
     });
-    // What the model says, what the user or a tool answers, and perhaps instructions.
+    // One round: the model's message, the answer of the user or a tool, and perhaps instructions.
     const round = fc
       .record({
         said: fc.array(fc.oneof(text, thought), { maxLength: 3 }),

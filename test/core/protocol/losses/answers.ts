@@ -1,7 +1,7 @@
-/** Answers of engines, row by row of docs/protocols.md, and what each client must see of them. */
+/** Answers of engines, row by row of docs/protocols.md, and the content that each client must see. */
 import { type Seen, text } from "./probe.ts";
 
-/** An engine's reply, and what clients must see of it. */
+/** An engine's reply, and the content of it that clients must see. */
 export type Answer = [reply: object, ...Seen];
 
 const chat = (message: object, more: object = {}) => ({
@@ -61,7 +61,7 @@ const message = (...content: unknown[]) => ({
   usage: { input_tokens: 1, output_tokens: 1 },
 });
 
-/** The types of citations. */
+/** The types of citations in Messages. */
 export const citations = [
   "char_location",
   "content_block_location",

@@ -1,4 +1,4 @@
-/** Requests of chat clients, row by row of docs/protocols.md, and what each engine must see of them. */
+/** Requests of chat clients, row by row of docs/protocols.md, and the content that each engine must see. */
 import { type Probe, png, says, text, user } from "./probe.ts";
 
 const called = { id: "c1", type: "function", function: { name: "f", arguments: '{"MARK":1}' } };

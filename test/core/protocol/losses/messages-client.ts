@@ -1,4 +1,4 @@
-/** Requests of Messages clients, row by row of docs/protocols.md, and what each engine must see of them. */
+/** Requests of Messages clients, row by row of docs/protocols.md, and the content that each engine must see. */
 
 import { publishedTools } from "../../../../src/core/protocol/anthropic-messages/published-tools.ts";
 import { unsigned } from "../../../../src/core/protocol/anthropic-messages/signature.ts";

@@ -1,4 +1,4 @@
-/** The tables of docs/protocols.md, and the types of what each row is tried with. */
+/** The tables of docs/protocols.md, and the types of the probes (bodies with their expected outcome) of each row. */
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { Fault } from "../../../../src/core/inference/fault.ts";
@@ -10,11 +10,11 @@ export type Column = ClientName | EngineName;
 export type Verdict = "carried" | "refused" | "left out" | "–";
 
 /**
- * What is seen of the feature if it is carried, or the path of its field if it is refused; `but` has other values for
- * some columns, or null if the feature does not exist there.
+ * A pattern of the feature's content on the other side if it is carried, or the path of its field if it is refused;
+ * `but` has other values for some columns, or null if the feature does not exist there.
  */
 export type Seen = [seen: RegExp | string, but?: Partial<Record<Column, RegExp | string | null>>];
-/** Bodies that use the feature, each with what is seen of it. */
+/** Bodies that use the feature, each with the expected content or refused path. */
 export type Probe = [body: object, ...Seen][];
 
 const document = await Bun.file(join(import.meta.dir, "../../../../docs/protocols.md")).text();
@@ -48,7 +48,9 @@ export function verdictsIn(cell: string, sides: readonly string[]): Verdict[] {
   return sides.map((side) => (others.get(side) ?? most) as Verdict);
 }
 
-/** What happens to the feature: it is seen on the other side, refused by the path of its field, or neither. */
+/**
+ * The outcome for the feature: carried if the other side sees it, refused if its field's path is named, else left out.
+ */
 export function judge(act: () => unknown, [seen, but]: Seen, column: Column): Verdict {
   const expected = but?.[column] === undefined ? seen : but[column];
   if (expected === null) return "–";

@@ -1,4 +1,4 @@
-/** Requests of Responses clients, row by row of docs/protocols.md, and what each engine must see of them. */
+/** Requests of Responses clients, row by row of docs/protocols.md, and the content that each engine must see. */
 import { seal } from "../../../../src/core/protocol/openai-responses/sealed-reasoning.ts";
 import { type Probe, png } from "./probe.ts";
 

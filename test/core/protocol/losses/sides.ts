@@ -1,4 +1,7 @@
-/** The requests of each kind of client, decoded to the protocol-neutral form, and each kind of engine. */
+/**
+ * The two sides of each row: decoders of each kind of client's requests to the protocol-neutral form, and each kind of
+ * engine.
+ */
 import type { InferenceRequest } from "../../../../src/core/inference/request.ts";
 import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
 import type { InputItem } from "../../../../src/core/protocol/openai-responses/contract.ts";

@@ -9,7 +9,7 @@ const call = { id: "call_1", type: "function", function: { name: "look_up", argu
 const says = (...messages: unknown[]) => ({ model: "acme/writer-1", messages });
 const content = (part: unknown) => says({ role: "user", content: [part] });
 
-/** `code param` of the refusal, or "accepted". */
+/** The code and the parameter of the refusal (`code param`), or "accepted". */
 function verdict(body: unknown, extraParams: string[] = []): string {
   const fault = faultOf(() => validateChatRequest(body, extraParams));
   return fault ? `${fault.code} ${fault.details.param ?? "-"}` : "accepted";

@@ -21,7 +21,7 @@ const wire = validateChatRequest(
   },
   [],
 );
-/** The answer is encoded with the remainder of the request that decoding left. */
+/** The part of the request that decoding left over, with which the answer is encoded. */
 const left = openaiChatCaller.request.remainder(wire);
 
 const calls = (...deltas: string[]): InferenceEvent[] => [
@@ -40,7 +40,7 @@ interface Fragment {
 
 function streamed(events: readonly InferenceEvent[]): Fragment[] {
   const encoder = openaiChatCaller.stream.encoder(left, { requestId: "r", identity, inputTokensEstimate: 1 });
-  // Deltas are encoded in the faster way if it applies, as the run sends them.
+  // Encodes deltas directly as frames where possible, as the run does.
   const frames = events
     .map(
       (event) =>

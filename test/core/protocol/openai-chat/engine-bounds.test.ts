@@ -1,6 +1,6 @@
 /**
- * `bounds: engine`: requests that engines accept are not refused, and the specification's bounds stay for all other
- * models.
+ * The option `bounds: engine`: requests that engines accept are not refused, and the specification's bounds stay for
+ * all other models.
  */
 import { describe, expect, test } from "bun:test";
 import { dialects } from "../../../../src/core/protocol/dialects.ts";

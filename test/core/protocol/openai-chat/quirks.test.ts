@@ -1,6 +1,6 @@
 /**
- * What engines really send (docs/design/protocols.md, Engine quirks), byte for byte, and the answer that is read from
- * it.
+ * Real streams of chat engines (docs/design/protocols.md, Engine quirks), byte for byte, and the answers that are read
+ * from them.
  */
 import { describe, expect, test } from "bun:test";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
@@ -22,7 +22,7 @@ const delta = (delta: unknown, finish: string | null = null, more: object = {}) 
 const call = (fragment: unknown, ...others: unknown[]) => delta({ tool_calls: [fragment, ...others] });
 const fn = (name: string | undefined, args: string | undefined) => ({ name, arguments: args });
 
-/** The answer that these chunks mean, when `[DONE]` ends them. */
+/** The answer that is read from these chunks, with `[DONE]` at the end. */
 const answered = (...chunks: unknown[]) => answerOf(sse(...chunks));
 
 function toolsIn(...chunks: unknown[]) {
@@ -439,7 +439,10 @@ describe("failures", () => {
   }
 });
 
-/** Recorded with model.py of test/clients/transformers; docs/engines.md says what else this server does. */
+/**
+ * Chunks recorded with model.py of test/clients/transformers; docs/engines.md describes further behaviour of this
+ * server.
+ */
 describe("transformers serve 5.23.0", () => {
   const chunk = (delta: string, more = "") =>
     `data: {"id":"ab2b2bb6","choices":[{"delta":${delta},"index":0${more}}],"created":1795251358,"model":"tiny/parrot@main","object":"chat.completion.chunk","system_fingerprint":""}\n\n`;
@@ -457,13 +460,13 @@ describe("transformers serve 5.23.0", () => {
       if (last?.type !== "response-failed") throw new Error(`expected a failure, got ${last?.type}`);
       expect(last.fault.code).toBe("upstream_unavailable");
       expect(last.fault.message).not.toMatch(/secret|penalty|CUDA/);
-      // Nothing of an answer has begun, so another route could still be tried, and the status is still open.
+      // No part of an answer has begun, so another route could still be tried, and the status is not sent yet.
       expect(events.some((event) => event.type === "part-start")).toBe(false);
     }
   });
 });
 
-/** Recorded with test/clients/engine; docs/engines.md says what else this server does. */
+/** Chunks recorded with test/clients/engine; docs/engines.md describes further behaviour of this server. */
 describe("llama-server of llama-cpp-python 0.3.36", () => {
   const end = `"created":1795251452,"id":"chatcmpl-Ik40","model":"m","system_fingerprint":"b0-unknown","object":"chat.completion.chunk"`;
   const chunk = (delta: string, finish = "null", more = "") =>

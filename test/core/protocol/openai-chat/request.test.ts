@@ -1,4 +1,4 @@
-/** A conversation in the form in which chat engines get it. */
+/** A conversation in the form in which chat engines receive it. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceRequest, InputPart, Turn } from "../../../../src/core/inference/request.ts";

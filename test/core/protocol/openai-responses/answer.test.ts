@@ -1,4 +1,4 @@
-/** What Responses clients get: streams, whole objects, failures, and what is kept of them. */
+/** Answers that Responses clients get: streams, whole objects, failures, and the form in which answers are stored. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../../src/core/inference/event.ts";
@@ -142,7 +142,7 @@ describe("the way back of tools", () => {
 });
 
 describe("items that an engine tells side by side", () => {
-  /** What the client gets for each event, in short. */
+  /** The client's events for each of the answer's events, abbreviated. */
   const heard = (...events: InferenceEvent[]) => {
     const encoder = encoderOf();
     return events.map((event) =>
@@ -164,9 +164,9 @@ describe("items that an engine tells side by side", () => {
       [begin(1, call("g", "c2")), []],
       [piece(1, '{"y"'), []],
       [piece(1, ":2"), []],
-      // A fragment of the first call that comes late.
+      // This fragment of the first call comes late.
       [piece(0, ":1}"), ["delta 0 :1}", "done 0", "added 1", 'delta 1 {"y":2']],
-      // The piece is for a call that is already done, so nothing is sent that the client could run.
+      // The fragment belongs to a call that is already done, so no event is sent that the client could run.
       [piece(0, "\n}"), []],
       [piece(1, "}"), ["delta 1 }"]],
       [finish(1), []],

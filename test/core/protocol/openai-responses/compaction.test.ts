@@ -1,6 +1,6 @@
 /**
- * A compaction in both directions: a model's summary comes back to any engine as it was, and streams say the same as
- * whole answers.
+ * Compaction in both directions: a model's summary returns to any engine unchanged, and streams have the same content
+ * as whole answers.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

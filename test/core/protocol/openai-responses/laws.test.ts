@@ -31,7 +31,7 @@ import { bytes, decodedBy, folded, streamProblem } from "../reading.ts";
 const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
 const asked = { model: "acme/writer-1", input: "hello", stream: true };
 const wire = validated.responses(asked);
-/** A request that gets reasoning as a summary; the other form is the model's own text. */
+/** A request for reasoning as a summary; other requests get the model's own text. */
 const summarized = validated.responses({ ...asked, reasoning: { summary: "auto" } });
 const few = 40;
 
@@ -69,14 +69,14 @@ const answers = fc
   .map(({ parts, ...ending }) => around(parts, inOrder(parts), ending));
 
 /**
- * Parts in which the arguments of a function's call are one object: what would come behind the object is lost once the
+ * Parts in which the arguments of a function's call are one JSON object: anything after the object is lost once the
  * next part has begun.
  */
 const functioned = fc.tuple(called, objectPieces).map(([part, written]): Part => {
   const isCustom = part.head.kind === "tool-call" && part.head.custom;
   return isCustom ? part : { ...part, deltas: written };
 });
-/** One answer twice: part by part, and with its parts side by side. */
+/** The same answer twice: part after part, and with its parts interleaved. */
 const twice = fc
   .record({
     parts: fc.array(fc.oneof(said("text"), said("refusal"), thought, functioned), { maxLength: 6 }),
@@ -94,8 +94,8 @@ function encoded(events: readonly InferenceEvent[], by = wire): string {
 }
 
 /**
- * Opens what our codec has sealed (a part's signature or encrypted reasoning) and puts the original in its place; an
- * engine's own proof is opaque.
+ * Opens the values that Sluice's codec has sealed (a part's signature or encrypted reasoning) and puts the original in
+ * their place; an engine's own signature is opaque.
  */
 function opened(result: Result): Result {
   return { ...result, parts: result.parts.map(openedPart) };

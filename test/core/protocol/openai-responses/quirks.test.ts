@@ -1,4 +1,4 @@
-/** What engines that speak Responses really send, and the answer that is read from it. */
+/** Real streams of Responses engines, and the answers that are read from them. */
 import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
 import type { Fault } from "../../../../src/core/inference/fault.ts";

@@ -1,4 +1,4 @@
-/** What Responses clients send, and what engines of each protocol get of it. */
+/** Requests of Responses clients, and the requests that engines of each protocol get for them. */
 
 import { describe, expect, test } from "bun:test";
 import { withoutLostHints } from "../../../../src/core/inference/request.ts";
@@ -12,7 +12,7 @@ const stored = { id: `resp_${"0".repeat(32)}`, status: "completed", output: [] }
 const ask = { model: "engine", stream: true, outputTokens_max: 1000 };
 const body = (more: object) => ({ model: "acme/writer-1", input: "hello", ...more });
 const centre = (more: object) => callers.responses.request.decode(validated.responses(sent(body(more))));
-// A value after a trip through JSON, as it reaches an engine.
+// The value as it reaches an engine, after serialization as JSON.
 const sent = (value: unknown) => JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
 const toChat = (more: object) => sent(upstreams.chat.request.encode(centre(more), ask));
 const toMessages = (more: object) => sent(upstreams.messages.request.encode(centre(more), ask));

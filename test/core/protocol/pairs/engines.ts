@@ -1,6 +1,6 @@
 /**
- * What each kind of engine answers, as raw wire and not by the codecs under test: whole, and part by part, one after the
- * other or side by side, as engines do with the fragments of parallel calls.
+ * The answers of each kind of engine, written by hand as wire format, not by the codecs under test: whole, and part by
+ * part, one after the other or interleaved, as engines do with the fragments of parallel calls.
  */
 import { anthropicMessagesUpstream } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import type { UpstreamCodec } from "../../../../src/core/protocol/codec.ts";
@@ -21,7 +21,7 @@ const wholeOf = (part: Part) => (part.kind === "call" ? JSON.stringify(part.inpu
 
 // ---- the order of a stream -------------------------------------------------------------------------------------------
 
-/** The frames of one part: its beginning, the pieces that may come between the pieces of other parts, and its end. */
+/** The frames of one part: its beginning, the deltas that may be interleaved with those of other parts, and its end. */
 interface Told {
   isCall: boolean;
   begin: string;
@@ -76,7 +76,7 @@ interface Teller {
   tail(parts: Part[], end: Answer["end"]): string;
 }
 
-/** Only calls are sent in pieces: no engine writes two texts at once. */
+/** The frames of a part. Only those of calls can be interleaved: no engine writes two texts at once. */
 function begun(part: Part, begin: string, pieces: string[], end: string): Told {
   if (part.kind === "call") return { isCall: true, begin, pieces, end };
   return { isCall: false, begin: begin + pieces.join(""), pieces: [], end };
@@ -206,9 +206,9 @@ export interface Engine {
   protocol: UpstreamProtocol;
   codec: UpstreamCodec;
   stream(answer: Answer): string;
-  /** A stream of the same answer with an error in the middle: `error`, or by default one of the engine's own. */
+  /** A stream of the same answer with an error in the middle: `error`, or by default one of this kind of engine. */
   broken(answer: Answer, error?: object): string;
-  /** Whether a frame is one that an answer can end with. */
+  /** Whether an answer can end with this frame. */
   ends(frame: string): boolean;
   whole(answer: Answer): unknown;
 }

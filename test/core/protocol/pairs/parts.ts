@@ -1,4 +1,4 @@
-/** Answers of several parts, and what a client sees of them. */
+/** Answers of several parts, and the parts that a client sees in them. */
 import { SseDecoder, type SseMessage } from "../../../../src/core/sse/decode.ts";
 import { bytes, streamProblem } from "../reading.ts";
 import type { Part } from "./engines.ts";
@@ -23,7 +23,7 @@ export const answers: Record<string, Part[]> = {
   "everything in turn": [thought("Hm, so."), said("I write."), called(0), called(1), thought("More."), called(2)],
 };
 
-/** The answer that a client must have seen, for these parts. */
+/** The answer that a client must have read for these parts. */
 export function answerOf(parts: Part[], end: Answer["end"]): Answer {
   const told = (kind: Part["kind"]) => parts.map((part) => (part.kind === kind && "text" in part ? part.text : ""));
   const calls = parts.flatMap((part) => (part.kind === "call" ? [part] : []));
@@ -42,8 +42,7 @@ export function messagesOf(text: string): SseMessage[] {
 }
 
 /**
- * What is wrong with the order in which a client gets the parts: they must come one at a time. Null if nothing is
- * wrong.
+ * The problem with the order in which a client gets the parts, which must come one at a time; null if there is none.
  */
 export const orderProblem: Record<ClientName, (frames: readonly SseMessage[]) => string | null> = {
   chat: callsProblem,
@@ -80,7 +79,7 @@ const kindOf: Record<string, Part["kind"]> = {
   ...{ reasoning: "reasoning", message: "text", function_call: "call" },
 };
 
-/** The arguments of the calls that a Responses client got as whole items: it runs them at once. */
+/** The arguments of the calls that a Responses client got as whole items, which it runs at once. */
 export function runnable(frames: readonly SseMessage[]): string[] {
   return eventsIn(frames).flatMap(({ type, item }) =>
     textOf(type) === "response.output_item.done" && textOf(item?.type) === "function_call"

@@ -1,6 +1,7 @@
 /**
- * What each kind of client writes and reads, by hand and not by the codecs under test: a conversation in no protocol's
- * words (`Ask`, `Answer`) on one side, raw wire on the other. What engines answer is in engines.ts.
+ * The requests and the reading of each kind of client, written by hand and not by the codecs under test: they translate
+ * between a protocol-neutral conversation (`Ask`, `Answer`) and the wire format. The answers of engines are in
+ * engines.ts.
  */
 import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
 import type { InferenceRequest, Protocol } from "../../../../src/core/inference/request.ts";
@@ -79,7 +80,7 @@ export interface Caller {
   codec: { fault: CallerCodec<never, unknown>["fault"] };
   identity: ResponseIdentity;
   decode(ask: Ask, stream: boolean): InferenceRequest;
-  /** The frames of a stream. */
+  /** The frames of the stream that the service writes for these events. */
   written(ask: Ask, events: readonly InferenceEvent[]): SseMessage[];
   readStream(ask: Ask, events: readonly InferenceEvent[]): Answer;
   readWhole(ask: Ask, result: Result): Answer;
@@ -205,8 +206,8 @@ function begunCall(call: Json): Called {
 }
 
 /**
- * The answer with its calls' arguments parsed, which is done once all are there; those of an answer that failed may be
- * cut.
+ * The answer with the arguments of its calls parsed, once all of them are there; a failed answer's may be cut, and stay
+ * as they are.
  */
 function withInputs(answer: Answer, written: string[]): Answer {
   if (answer.end === "failed") return answer;
@@ -344,7 +345,7 @@ const responsesWire: Wire = {
     max_output_tokens: ask.outputTokens_max,
     text: ask.schema ? { format: { type: "json_schema", name: "n", schema: ask.schema } } : undefined,
   }),
-  /** Reads frames as Codex does: whole items, and the end. */
+  /** Reads frames as Codex does: only whole items and the end. */
   readFrames(frames) {
     const events = frames.filter(({ data }) => data !== "[DONE]").map(({ data }) => parsed(data));
     const last = events.at(-1);

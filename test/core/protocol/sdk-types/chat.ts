@@ -1,4 +1,4 @@
-/** How each type of OpenAI's SDK of chat completions is treated. */
+/** The treatment of each type in OpenAI's SDK for chat completions. */
 import { says, text, user } from "../losses/probe.ts";
 import { rolesOf, typesOf } from "./declarations.ts";
 import { carried, leftOut, type Place, passedOver, placesOf, refused } from "./place.ts";

@@ -1,6 +1,7 @@
 /**
- * The type files of the pinned SDKs, as far as a protocol's words need it: which objects there are, what their `type` may
- * be, and which unions they belong to. The files are generated and written in one form: an indent of four spaces a level.
+ * The declaration files of the pinned SDKs, parsed as far as this test needs them: the interfaces, the possible values
+ * of their `type`, and the unions to which they belong. The files are generated in one style: an indent of four spaces
+ * a level.
  */
 import { join } from "node:path";
 
@@ -68,7 +69,7 @@ const parsed = Object.fromEntries(
   ),
 ) as Record<File, Declarations>;
 
-/** Every value that the `type` of something in the file may have. */
+/** Every value that the `type` of any interface in the file may have. */
 export function allTypes(file: File): string[] {
   return [...new Set([...parsed[file].types.values()].flat())].sort();
 }

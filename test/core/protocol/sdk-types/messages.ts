@@ -1,4 +1,4 @@
-/** How each type of the SDK of Messages is treated, its beta among them. */
+/** The treatment of each type in Anthropic's SDK for Messages, including the beta. */
 import { publishedTools } from "../../../../src/core/protocol/anthropic-messages/published-tools.ts";
 import { citations } from "../losses/answers.ts";
 import { assistant, says, text, user } from "../losses/probe.ts";

@@ -1,16 +1,16 @@
 /**
- * How each type that the SDKs know is treated, by the place where it occurs: the tables of messages.ts, chat.ts and
- * responses.ts.
+ * The treatment of each type that the SDKs know, by the place (a position in a request, answer or stream) where it
+ * occurs: the types of the tables in messages.ts, chat.ts and responses.ts.
  */
 import type { ClientName, EngineName } from "../pairs/wires.ts";
 
-/** A protocol whose SDKs are looked through; clients and engines speak it. */
+/** A protocol whose SDK types are examined; both clients and engines speak it. */
 export type SdkName = Extract<ClientName, EngineName>;
 
-/** The words of docs/protocols.md: a type that is left out does no harm, and has no effect. */
+/** The verdicts of docs/protocols.md: a type that is left out does no harm, and has no effect. */
 export type Verdict = "carried" | "left out" | "refused";
 
-/** A type that is carried has its trial among those of ../losses. */
+/** The verdict on a type that is carried; a probe in ../losses tests it. */
 export type Carried = { verdict: "carried" };
 export type RequestRow =
   | Carried
@@ -18,11 +18,11 @@ export type RequestRow =
   | { verdict: "left out"; body: object; plain: object }
   | { verdict: "refused" };
 
-/** A place in clients' requests where a type can occur. */
+/** A position in clients' requests where a type can occur. */
 export interface RequestPlace {
   kind: "request";
   client: SdkName;
-  /** Where trials have the types that are carried, as `typesIn` writes it. */
+  /** The positions at which the probes have the types that are carried, in the form of `typesIn`. */
   at: readonly string[];
   /** The members of the SDK's unions at this place. */
   known: readonly string[];
@@ -31,18 +31,18 @@ export interface RequestPlace {
   rows: Record<string, RequestRow>;
 }
 
-/** A place in what an engine answers to a client of its own protocol. */
+/** A position in an engine's answer to a client of its own protocol where a type can occur. */
 export interface AnswerPlace {
   kind: "answer";
   client: SdkName;
   at: readonly string[];
   known: readonly string[];
-  /** An answer with that type at this place, and the text `TEXT` beside it. */
+  /** An answer with the type at this place, and the text `TEXT` next to it. */
   reply(type: string): object;
   rows: Record<string, { verdict: "carried" | "left out" }>;
 }
 
-/** The events of a stream, as clients get them. */
+/** The events of a stream, as clients get them, each of which has a type. */
 export interface EventPlace {
   kind: "events";
   client: SdkName;
@@ -58,8 +58,8 @@ export const refused: RequestRow = { verdict: "refused" };
 export const passedOver = { verdict: "left out" } as const;
 
 /**
- * Makes the places in the tables of a client. A place in requests without `refusals` carries or leaves out each type;
- * one in answers without `reply` carries each.
+ * Makes the places for the tables of a client. At a place in requests without `refusals`, no type is refused; at a
+ * place in answers without `reply`, each type is carried.
  */
 export const placesOf = (client: SdkName) => ({
   request(
@@ -84,7 +84,7 @@ export const placesOf = (client: SdkName) => ({
 });
 
 /**
- * The types in a body, each as the path of keys that leads to it, with the types (or else the roles) on the way:
+ * The types in a body, each as the path of keys that leads to it, with the types (or else the roles) along the path:
  * `messages<user>.content<text>`.
  */
 export function typesIn(value: unknown, path = ""): string[] {

@@ -1,4 +1,4 @@
-/** How each type of OpenAI's SDK of Responses is treated, its beta among them. */
+/** The treatment of each type in OpenAI's SDK for Responses, including the beta. */
 import { typesOf } from "./declarations.ts";
 import { carried, each, leftOut, type Place, passedOver, placesOf, refused, under, union } from "./place.ts";
 
@@ -26,7 +26,7 @@ const hosted = [
   "web_search_preview_2025_03_11",
 ];
 
-/** Items that no engine behind this service makes or reads. */
+/** Items that no engine behind this service produces or reads. */
 const strangeItems = [
   "agent_message",
   "apply_patch_call",
