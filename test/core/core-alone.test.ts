@@ -1,5 +1,5 @@
 /**
- * The core serves its operations without any feature: nothing kept, no telemetry, no identity, no contract page. A
+ * The core serves its operations without any feature: no stored answers, no telemetry, no identity, no contract page. A
  * request that needs a feature is refused with a message, and never ignored.
  */
 import { afterAll, describe, expect, test } from "bun:test";

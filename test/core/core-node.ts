@@ -29,7 +29,7 @@ interface CoreParts {
   organizationId: string;
   /** The URL of an engine of chat completions, which has the model `writer`. */
   engineUrl: string;
-  /** Wraps each part of the node that a request runs through. */
+  /** Wraps each part of the node through which a request passes. */
   wrap?<Value extends object>(value: Value): Value;
 }
 
@@ -39,7 +39,7 @@ export interface CoreNode {
   granted: string[];
   /** The record of a request of the organization. */
   receipt(requestId: string): Promise<Receipt | null>;
-  /** How many requests hold nanos, or wait for their settlement. */
+  /** The number of requests that hold nanos, or wait for their settlement. */
   holds(): number;
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The rules for a request before the ledger is asked: the output tokens that its context allows. */
+/** Rules that apply to a request before the ledger is asked: the number of output tokens that its context allows. */
 import { expect, test } from "bun:test";
 import { outputTokensAllowed, outputTokensReserved } from "../../../src/core/admission/allowance.ts";
 

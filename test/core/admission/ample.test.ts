@@ -1,6 +1,6 @@
 /**
- * The hint that lets an engine begin while the ledger still decides about a request. It is given only after an earlier
- * grant, only with room to spare, and never for long after that grant.
+ * The hint that lets an engine begin while the ledger still decides about a request. The hint is given only after an
+ * earlier grant, only if that grant left plenty of the limits, and only for a short time after it.
  */
 import { expect, test } from "bun:test";
 import { Ample } from "../../../src/core/admission/allowance.ts";

@@ -1,4 +1,4 @@
-/** Limits as headers of answers, with durations in the form that clients of each family read. */
+/** Limits as headers of answers, with durations in the format that each family of clients reads. */
 import { expect, test } from "bun:test";
 import { duration, limitHeaders } from "../../../src/core/admission/limit-words.ts";
 

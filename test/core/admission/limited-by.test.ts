@@ -1,6 +1,6 @@
 /**
- * Whose limit a refusal names: of the limits that lack room, the one that resets last; of those that reset at the same
- * time, the narrowest.
+ * The limit that a refusal names: of the limits that leave too little, the one that resets last; of those that reset at
+ * the same time, the narrowest.
  */
 import { expect, test } from "bun:test";
 import { Ample } from "../../../src/core/admission/allowance.ts";

@@ -1,6 +1,6 @@
 /**
- * How a node learns of changed limits: for which subjects it has received changes, and which of these changes concern a
- * running request.
+ * A node's knowledge of changed limits: the subjects for which it has received changes, and which of these changes
+ * concern a running request.
  */
 import { expect, test } from "bun:test";
 import type { Batcher } from "../../../src/core/admission/batcher.ts";
@@ -14,8 +14,7 @@ import { VirtualClock } from "./virtual-time.ts";
 const gold: Plan = { ...noLimits, name: "gold", session: 1_000 };
 
 /**
- * A reservation of a request that counts against these subjects, and the plan that each of its commands to the ledger
- * named.
+ * A reservation of a request that counts against these subjects, and the plans that its commands to the ledger named.
  */
 function reserved(subjects: string[], changes = new HeardChanges(), edition = changes.edition) {
   const now = { plan: gold };
@@ -102,7 +101,7 @@ test("of whom nothing is kept any more, and where nobody is named, anybody's may
   expect(changes.concern(["key_1"], changes.edition)).toBe(false);
 });
 
-/** A store whose messages may be lost, and which may be unreachable. */
+/** A store of limits whose messages may be lost, and which may be unreachable. */
 function office() {
   const state = { plans: [gold], named: [] as string[][], nextEnd_ms: null as number | null, isAway: false, reads: 0 };
   let tell = () => {};

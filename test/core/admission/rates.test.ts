@@ -1,5 +1,5 @@
-// Sliding rates at the entrance: a request is counted before the ledger is asked, uncounted if the ledger refuses, and its
-// count is corrected once at the end.
+// Sliding rates at admission: a request is counted before the ledger is asked, the count is given back if the ledger
+// refuses, and it is corrected once at the end.
 
 import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -239,9 +239,7 @@ test("a refusal says what is so: the limit, what is left of it, what the request
   expect(refusals).toBeGreaterThan(100);
 });
 
-/**
- * The numbers in a message, each read from the sentence in which it belongs. Fails if the message has any other number.
- */
+/** The numbers in a message, each read from the sentence that states it. Fails if the message has any other number. */
 function saidIn(message: string) {
   const number = (pattern: RegExp) => {
     const found = pattern.exec(message)?.[1];

@@ -12,7 +12,7 @@ function sweeper() {
     { ledger, clock, recovered: (count) => recovered.push(count), failed: (error) => failed.push(error) },
     { sweep_ms: 5_000, lease_ms: 60_000, recovered_max: 3 },
   );
-  /** Checks that the only hold is still there after the first time, and gone after the second. */
+  /** Checks that the only hold still exists after the first span of time, and is gone after the second. */
   const staysThenGoes = async (stays_ms: number, goes_ms: number) => {
     await clock.advance(stays_ms);
     expect(ledger.model.holds.size).toBe(1);

@@ -1,4 +1,4 @@
-/** Every number in a refusal's message is the ledger's, and the advice that it gives helps. */
+/** Every number in a refusal's message is the ledger's, and following the message's advice helps. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { admissionRefusal } from "../../../src/core/admission/refusal.ts";
@@ -47,7 +47,7 @@ const cases: fc.Arbitrary<Case> = fc.record({
   price: fc.nat(400_000),
 });
 
-/** An organization's ledger in the state of a case, and a clock that the test can move. */
+/** A ledger with one organization in the state of a case, and a clock that the test can move. */
 function ledgerIn({ totals, extra, ...asked }: Case) {
   const clock = { now_ms: Date.UTC(2026, 10, 21, 12) };
   const anchor = { at_ms: Date.UTC(2026, 0, 3), weekFrom_ms: -Infinity, monthFrom_ms: -Infinity };
@@ -67,9 +67,9 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
     ...change,
   });
   const answerTo = (one: Admit) => ledger.run([one])[0]!;
-  // A first request that needs nothing opens the session, so that its window is a current one.
+  // A first request that needs nothing opens the session, so that the session's window is a current one.
   answerTo(admit({ inputNanos: 0, outputTokens: 0, outputTokens_min: 0, limits: noLimits }));
-  // No window begins anew in a whole number of seconds from here, so that a wait that is rounded down is noticed.
+  // From here, no window resets after a whole number of seconds, so that the test notices a wait that is rounded down.
   clock.now_ms += 250;
   for (const { kind, total } of ledger.windows(organizationId)) {
     const { used, held } = kind === "extra" ? extra : totals[kind];
@@ -86,7 +86,7 @@ const leastOf = ({ inputNanos, outputTokens_min, price }: Case) =>
 const leftOf = ({ limit, used }: Pick<Total, "limit" | "used">) => Math.max(0, (limit ?? Infinity) - used);
 const money = (nanos: number) => moneyInWords(nanos, "USD");
 
-/** The statements of a message, matched word by word; `rest` is what no pattern matched. */
+/** The statements of a message, matched word by word; `rest` is the text that no pattern matched. */
 function readIn({ message }: Fault) {
   let rest = message;
   const all = (pattern: RegExp) => {

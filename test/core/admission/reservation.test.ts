@@ -50,7 +50,7 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
   const enter = (
     options: {
       plan?: Partial<Plan>;
-      /** The plan that is in force now. If it returns null, that is the plan under which the request was admitted. */
+      /** Returns the plan in force now; null stands for the plan under which the request was admitted. */
       planNow?: () => Plan | null;
       cap?: number;
       stream?: boolean;
@@ -145,7 +145,7 @@ describe("the hold", () => {
     const room = reservation.permits(10);
     await it.clock.advance(50);
     expect(await room).toBe(true);
-    // The minimum covers only the input's 300 nanos, though 4,000 tokens had been counted before the restart.
+    // The growth's minimum covers only the input's 300 nanos, though 4,000 tokens had been counted before the restart.
     expect(it.sent("grow").at(-1)).toMatchObject({ limits: { session: 3_000 }, nanosTotal_min: 300 });
   });
 
@@ -259,7 +259,7 @@ describe("the hold", () => {
     expect(large.permits(4096)).toBe(true);
     await clock.advance(10);
     expect(sent("grow").map((one: Grow) => one.nanosTotal)).toEqual([300 + 50_000]);
-    const beyond = large.permits(5100); // the engine, or our count, runs over
+    const beyond = large.permits(5100); // The engine exceeds its cap, or the count is too high.
     await clock.advance(10);
     expect(await beyond).toBe(true);
   });
@@ -493,7 +493,7 @@ describe("the settlement", () => {
 describe("a refusal", () => {
   test("for want of an answer leaves a record of nothing, so that the admission cannot run later", async () => {
     const { clock, ledger, enter, sent } = node();
-    ledger.wire = () => "unanswered"; // it was granted, and nobody learned of it
+    ledger.wire = () => "unanswered"; // The hold was granted, but no answer reached the node.
     const entering = enter({
       passed: { inputs: 3, makesText: false, largestTokens: 1, texts: () => [], release() {} },
     });
@@ -537,13 +537,13 @@ test("a hold is slight if it covers the whole cap of an answer that is not strea
   };
   const nanos = 300 + 40_960;
   expect(await isSlight({ cap: 4096, stream: false, plan: { week: 100 * nanos } })).toBe(true);
-  // Not slight: the limit has room for a hundred holds, but one hold exists already.
+  // These requests are not slight: the limit has room for a hundred holds, but one of them exists already.
   expect(await isSlight({ cap: 4096, stream: false, plan: { week: 101 * nanos - 1 } })).toBe(false);
   expect(await isSlight({ cap: 4097, stream: false })).toBe(false);
   expect(await isSlight({ cap: 4096, stream: true })).toBe(false);
   expect(await isSlight({ cap: 4096, stream: false })).toBe(true);
-  // Before the grant, `isSlight` is judged by what the last grant reported of the limits. Before the first request
-  // there is no such grant.
+  // Before the grant, `isSlight` is judged by the limits that the last grant reported. Before the first request there
+  // is no such grant.
   expect(told).toEqual([true, false, false, true]);
 });
 

@@ -1,4 +1,4 @@
-// A clock that moves only when a test says so, and a ledger that fails on cue.
+// A clock that moves only when a test moves it, and a ledger that fails when a test tells it to.
 
 import type { ClockRange, Command, Ledger, LedgerAnswer, Recovered } from "../../../src/core/store/ledger.ts";
 import type { Clock } from "../../../src/core/time/clock.ts";
@@ -24,7 +24,9 @@ export class VirtualClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Moves the clock, runs the timers that are due in between, in order, and lets promises settle after each. */
+  /**
+   * Moves the clock, runs the timers that become due meanwhile, in order, and lets promises settle after each timer.
+   */
   async advance(by_ms: number): Promise<void> {
     const until_ms = this.#now_ms + by_ms;
     await settled();
@@ -57,7 +59,10 @@ export const organizationId = "org_00000000000070008000000000000001";
 
 export type Wire = "well" | "down" | "unanswered" | "silent";
 
-/** The ledger's rules in memory, behind a connection that a test can cut. The store's time is the clock's. */
+/**
+ * The reference model of the ledger, in memory, behind a connection that a test can cut. The store's time is the
+ * clock's.
+ */
 export class CutLedger implements Pick<Ledger, "run" | "recover"> {
   readonly model: LedgerModel;
   readonly organization: ModelOrganization = {
@@ -65,10 +70,12 @@ export class CutLedger implements Pick<Ledger, "run" | "recover"> {
     extra: { enabled: false, capNanos: null },
   };
   readonly batches: Command[][] = [];
-  /** What becomes of a batch: done and answered, refused before it is done, done with its answer lost, or silence. */
+  /**
+   * The fate of a batch: done and answered; refused before it is done; done, but its answer lost; or no answer at all.
+   */
   wire: (commands: Command[]) => Wire | Promise<Wire> = () => "well";
   recoveries: number[] = [];
-  /** How far the store's clock is ahead of the node's. */
+  /** The milliseconds by which the store's clock is ahead of the node's. */
   clockIsAhead_ms = 0;
 
   constructor(clock: Clock) {

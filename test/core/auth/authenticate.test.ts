@@ -17,9 +17,7 @@ import { until } from "../../harness/until.ts";
 
 const start = Date.UTC(2026, 10, 21, 3);
 
-/**
- * An authenticator over a directory in memory, with a clock of its own; a test can hold back the directory's answers.
- */
+/** An authenticator over a directory in memory, with its own clock; a test can hold back the directory's answers. */
 function house(limits: Partial<AuthenticatorLimits> = {}, policy: PeoplePolicy | null = null) {
   const clock = { node_ms: 5000, store_ms: start };
   const rows = new Map<string, Omit<Credential, "readAt">>();
@@ -94,7 +92,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}, policy: PeoplePolicy |
 
 const fault = async (work: Promise<unknown>) => (await laterFaultOf(work))!;
 
-/** A request whose look-up is under way, and is answered when the test says so. */
+/** Begins a request whose look-up the directory answers only when the test lets it. */
 async function underWay() {
   const it = house();
   const { key, row } = it.add();
@@ -231,7 +229,7 @@ describe("authentication", () => {
     const { it, key, row, answered } = await underWay();
     row.key.revokedAt = new Date(start);
     it.pass(1000);
-    // The first lookup was sent a second ago: the new request does not wait for it, and its answer is not kept.
+    // The first lookup was sent a second ago: the new request does not wait for it, and its answer is not cached.
     expect((await fault(it.with(key))).code).toBe("revoked_api_key");
     await answered();
     expect((await fault(it.with(key))).code).toBe("revoked_api_key");
@@ -359,7 +357,7 @@ describe("authentication", () => {
     const before = it.asked.length;
     await it.with(keys[0]!);
     expect(it.asked).toHaveLength(before);
-    // The cache has three places: the key that was unused for longest is evicted.
+    // The cache holds three keys: the key that was unused for longest is evicted.
     await it.with(keys[1]!);
     await it.with(keys[2]!);
     await it.with(keys[0]!);
@@ -474,7 +472,7 @@ describe("a key that ends by policy", () => {
 
   /**
    * A key that ends after `unusedMaxDays` days without use. Like the store, `counted` computes that end from the last
-   * noted use.
+   * use that was written to it.
    */
   function policed(unusedMaxDays: number) {
     const at = house({ touch_ms: 3_600_000 });
@@ -541,7 +539,7 @@ describe("a key that ends by policy", () => {
       fc.asyncProperty(hours, async (uses) => {
         const { with: use, key, row, counted, pass, noting, clock } = policed(2);
         noting(async (_, how) => {
-          // Notes that are not `certain` are written later in batches, which are lost if the node dies.
+          // Uses that are not `certain` are written later in batches, which are lost if the node dies.
           if (how !== "certain") return;
           row.key.lastUsedAt = new Date(clock.store_ms);
           counted();

@@ -1,6 +1,6 @@
 /**
- * The administration of teams and subjects' limits, over maps: the rules of src/admin/store/administration.ts and
- * limits.ts, nothing more.
+ * The administration of teams and of subjects' limits in memory: exactly the rules of src/admin/store/administration.ts
+ * and src/admin/store/limits.ts.
  */
 import type { TeamAdministration } from "../../../src/admin/store/administration.ts";
 import { noBudget } from "../../../src/admin/store/budget.ts";

@@ -1,4 +1,7 @@
-/** Directory and Administration over maps, with a clock that a test moves: the rules of src/core/store/directory.ts, nothing more. */
+/**
+ * `Directory` and `Administration` in memory, with a clock that a test moves: exactly the rules of
+ * src/core/store/directory.ts.
+ */
 
 import type { Administration, AuditEntry } from "../../../src/admin/store/administration.ts";
 import { chainBeginning, chainedHash } from "../../../src/admin/store/audit-chain.ts";

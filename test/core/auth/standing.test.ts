@@ -122,7 +122,7 @@ describe("what runs", () => {
     const later = it.begin("a");
     standing[Symbol.dispose]();
     it.says("a", credential("a", {}, true));
-    // No message reports the revocation: the periodic look at every key with a running request finds it.
+    // No message reports the revocation: the node finds it when it looks up every key with a running request.
     await until(() => later.ended.includes("revoked_api_key"));
     await it.stop();
   });

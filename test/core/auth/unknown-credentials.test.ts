@@ -8,7 +8,10 @@ import { until } from "../../harness/until.ts";
 
 const made = () => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
 
-/** A directory that knows some keys. A test can hold back its answers about all other keys. */
+/**
+ * An authenticator over a directory that knows some keys. A test can hold back the directory's answers about all other
+ * keys.
+ */
 function house(limits: Partial<AuthenticatorLimits> = {}, isHinted = (_hash: string) => false) {
   const real = new Set<string>();
   const state = { now_ms: 0, asked: 0, waiting: 0 };

@@ -1,6 +1,6 @@
 /**
- * A body of which most was sent before is parsed to the same value as without the cache, and nobody finds items that
- * others sent.
+ * A body of which most was sent before is parsed to the same value as without the cache of items, and no organization's
+ * body finds items of another.
  */
 import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
@@ -16,7 +16,7 @@ const mib = 1024 * 1024;
 const newCache = (bytes_max = mib) => new ItemCache(bytes_max, 1);
 
 interface Read {
-  /** The value as JSON, or the refusal. */
+  /** The parsed value as JSON, or the refusal. */
   outcome: string;
   shape: { bytes: number; depth: number; values: number; members: number };
   marks: unknown;
@@ -25,7 +25,7 @@ interface Read {
   unseen: Readonly<Record<string, readonly unknown[]>> | null;
 }
 
-/** Reads a body in pieces, and keeps its items in the cache if the body is valid. */
+/** Reads a body in pieces, and stores its items in the cache if the body is valid. */
 function read(text: string, { cache, owner = "one", cuts = [] }: Reading): Read {
   const bytes = new TextEncoder().encode(text);
   const items = cache ? new BodyItems(cache, owner, lists) : null;
@@ -65,7 +65,10 @@ function readTwice(text: string, reading: Reading): void {
 const message = (content: string) => ({ role: "user", content: `${content} ${"in words ".repeat(8)}` });
 const body = (...contents: string[]) => JSON.stringify({ model: "m", messages: contents.map(message), stream: true });
 
-/** Items (`pool`) that several bodies have, some of them with names that repeat. The padding makes an item longer. */
+/**
+ * Items (`pool`) that several bodies share, some of them with names that repeat. The padding makes an item large enough
+ * to be cached.
+ */
 const padding = `"pad":"${"x".repeat(60)}"`;
 const pool = [
   `{"role":"user","content":"${"long ".repeat(20)}\\n\\"quoted\\" é😀"}`,
@@ -81,7 +84,7 @@ const pool = [
   "[[1],[2]]",
 ];
 const item = fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...pool) }, { weight: 1, arbitrary: soundText });
-/** The text between two items: mostly a comma, sometimes something that makes the list invalid. */
+/** The text between two items: mostly a comma, sometimes characters that make the list invalid. */
 const between = fc.oneof(
   { weight: 60, arbitrary: fc.constantFrom(",", " ,\n", "\t, ") },
   { weight: 1, arbitrary: fc.constantFrom("", ",,", "1", ":", "]", ",[", ',"a":', "}", ",{") },
@@ -98,7 +101,7 @@ const someMembers = fc
 const bothLists = fc
   .tuple(list, list)
   .map(([messages, tools]) => `{"model":"m","messages":${messages},"metadata":{"a":[1,2]},"tools":${tools}}`);
-/** A text that several bodies share; in the list after it, what may surround the text. */
+/** A text that several bodies share. `beside` is what comes before or after it. */
 const text = fc.constantFrom(
   `"${"You help. ".repeat(9)}"`,
   `"${"x".repeat(70)}\\""`,

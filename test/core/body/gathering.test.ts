@@ -1,4 +1,4 @@
-/** A body that comes in pieces is, byte for byte, what was sent, whatever length was announced. */
+/** A body that arrives in pieces is gathered byte for byte, whatever length was announced. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Gathering } from "../../../src/core/body/pieces.ts";

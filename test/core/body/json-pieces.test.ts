@@ -1,5 +1,5 @@
 /**
- * A value that goes to an engine in pieces is, byte for byte, what JSON.stringify makes of it at once, after unpaired
+ * A value that is sent to an engine in pieces is, byte for byte, the output of JSON.stringify, after unpaired
  * surrogates in its texts were replaced.
  */
 import { expect, test } from "bun:test";

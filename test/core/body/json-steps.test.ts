@@ -1,6 +1,6 @@
 /**
- * A body that is parsed in steps is refused where JSON.parse refuses it, at the seams between two steps too. More:
- * test/fuzz/body-scan.ts.
+ * A body that is parsed in steps is refused if and only if JSON.parse refuses it, also at the boundary between two
+ * steps. Further cases: test/fuzz/body-scan.ts.
  */
 import { describe, expect, test } from "bun:test";
 import { parseInSteps } from "../../../src/core/body/json-steps.ts";

@@ -1,6 +1,6 @@
 /**
  * A request that reaches an engine in the caller's own bytes means the same as the one that the service would have
- * written anew, and no other parser reads it differently.
+ * serialized, and no other parser reads it differently.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -29,7 +29,7 @@ function ownOf(
   return new OwnBytes(bytes, scan.marks!, value);
 }
 
-/** The body that goes to the engine, and the pieces of it that are in the caller's own bytes. */
+/** The body that is sent to the engine, and the pieces of it that are in the caller's own bytes. */
 function sent(own: OwnBytes, asked: Fields, forms = singleForms, bytes_min = 0): { text: string; handed: string[] } {
   const { rest, handed } = own.handOn(asked, forms, bytes_min);
   const text = Buffer.concat(joinedBody([...jsonPieces(rest)], handed)).toString();
@@ -55,7 +55,7 @@ const body = (members: [string, Written][]) => ({
 });
 const cuts = fc.array(fc.nat(), { maxLength: 6 });
 
-/** Writes some letters of strings and names as escapes. */
+/** Writes some letters of strings and names as escape sequences. */
 const escaped = (text: string) =>
   text.replace(/"(?:[^"\\]|\\.)*"/g, (string, at: number) =>
     at % 3 === 0 ? string.replace(/(?<!\\)[a-m]/, (letter) => `\\u00${letter.charCodeAt(0).toString(16)}`) : string,
@@ -313,7 +313,7 @@ describe("what a protocol lets a caller write in two ways", () => {
   const decodeResponses = (wire: unknown) => callers.responses.request.decode(validated.responses(wire));
 
   /**
-   * Rounds of a question, a call and its result. Each text is given as a string, in a list of one, or in a list of two.
+   * Turns of a question, a call and its result. Each text is given as a string, in a list of one, or in a list of two.
    */
   const messages = fc.array(
     fc.record({
@@ -376,8 +376,8 @@ describe("what a protocol lets a caller write in two ways", () => {
   });
 
   /**
-   * Checks that the engine's request, once decoded, equals the caller's, and that the whole conversation is in the
-   * caller's bytes.
+   * Checks that the engine's request, once decoded, equals the caller's, and that the whole conversation reaches the
+   * engine in the caller's bytes.
    */
   function holds(wire: Fields, decode: (wire: never) => InferenceRequest, codec: UpstreamCodec, member: string) {
     const told = { model: "acme/one", ...wire };

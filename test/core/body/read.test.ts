@@ -1,6 +1,6 @@
 /**
- * A request's body is inspected while it arrives. A body that cannot become a valid request is refused at once, and its
- * rest is left to the code that reads and discards bodies.
+ * A request's body is checked while it arrives. A body that cannot become a valid request is refused at once, and the
+ * rest of it is left to the code that reads and discards bodies.
  */
 import { expect, test } from "bun:test";
 import { BodyItems } from "../../../src/core/body/body-items.ts";
@@ -19,7 +19,7 @@ const limits: BodyLimits = {
   body_names_max: 1_000,
 };
 
-/** A request that sends this text, and then nothing, without an end. */
+/** A request whose body is this text and then neither continues nor ends. */
 function unending(text: string) {
   let isLeft = false;
   const body = new ReadableStream<Uint8Array>({

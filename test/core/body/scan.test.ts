@@ -1,4 +1,4 @@
-/** How a scan counts different names, when there are so many that some collide in its estimate. */
+/** A scan estimates the number of different names in a body, also when there are so many that some collide. */
 import { expect, test } from "bun:test";
 import { BodyScan } from "../../../src/core/body/scan.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Large bodies take turns: one step of work at a time on a node, with a rest in between, fairly between keys, and of one
- * key's bodies in order of arrival.
+ * Large bodies take turns: one step of work at a time on a node, with a pause in between, fairly between keys, and for
+ * one key in the order in which its bodies arrive.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -15,7 +15,7 @@ const large_bytes = small_bytes + 1;
 
 interface Body {
   key: string;
-  /** How long each of its steps takes, in milliseconds. */
+  /** The duration of each of the body's steps, in milliseconds. */
   steps_ms: number[];
 }
 
@@ -25,7 +25,10 @@ interface Step {
   ended_ms: number;
 }
 
-/** Works on all bodies at once, while each step moves the clock; returns the steps in the order in which they ran. */
+/**
+ * Works on all bodies concurrently, on a clock that each step advances; returns the steps in the order in which they
+ * ran.
+ */
 async function worked(bodies: readonly Body[], othersWait = () => true): Promise<Step[]> {
   const clock = new VirtualClock();
   const turns = new BodyTurns(othersWait, {

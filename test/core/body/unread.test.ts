@@ -1,12 +1,12 @@
 /**
- * The rest of a request's body, still coming when its answer is ready, is read and discarded; only a few requests at a
- * time.
+ * If a request's body is still arriving when the answer is ready, its rest is read and discarded, for only a few
+ * requests at a time.
  */
 import { expect, test } from "bun:test";
 import { unreadBodies } from "../../../src/core/body/unread.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
 
-/** A request whose body has begun, and goes on until `end` is called. */
+/** A request whose body has begun, and continues until `end` is called. */
 function sending() {
   const ended = Promise.withResolvers<void>();
   const body = new ReadableStream<Uint8Array>({

@@ -1,4 +1,4 @@
-// Amounts as people read them.
+// Amounts of money in the form in which people read them.
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";

@@ -1,6 +1,6 @@
 /**
- * URLs through which an engine would fetch from inside the network: what the URL reveals is refused, however it is
- * spelled.
+ * URLs by which an engine would fetch from inside the network are refused, in every spelling, as far as the URL itself
+ * shows it.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-/** How many tokens images, files and audio are estimated to have, as long as no engine has reported any. */
+/** The estimated tokens of images, files and audio, before an engine has reported any. */
 import { expect, test } from "bun:test";
 import { mediaOf } from "../../../src/core/inference/media.ts";
 import type { Turn, UserTurn } from "../../../src/core/inference/request.ts";

@@ -1,4 +1,4 @@
-// Which text may be a name, and what is left of other text on a terminal.
+// The texts that may be names, and the parts of other texts that may be shown on a terminal.
 import { expect, test } from "bun:test";
 import { isPlain, plain, plainJson } from "../../../src/core/inference/plain-text.ts";
 

@@ -1,4 +1,7 @@
-/** An answer that nobody streams is what its events add up to: docs/design/usage.md, Answers that aren't streamed. */
+/**
+ * The result of an answer that nobody streams is the sum of its events: docs/design/usage.md, Answers that aren't
+ * streamed.
+ */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { collect } from "../../../src/core/inference/result.ts";

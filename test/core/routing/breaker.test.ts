@@ -1,4 +1,7 @@
-/** When a route is no longer used, and when it is used again: as a table of events and the result. */
+/**
+ * The breaker of a route: when the route is no longer used, and when it is used again, as a table of events and the
+ * resulting state.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Route } from "../../../src/core/routing/catalog.ts";
@@ -30,7 +33,7 @@ const thrice: [number, EndKind][] = [
   [0, "unreachable"],
 ];
 
-/** Attempts that end as the letters say: `f` is a failure, `a` an answer. */
+/** Attempts whose ends the letters give: `f` is a failure, `a` an answer. */
 function mixed(letters: string): [number, EndKind][] {
   return [...letters].map((letter) => [0, letter === "f" ? "failed" : "answered"]);
 }
@@ -143,7 +146,7 @@ test("far later than its peers is a failure; without peers that are known, nothi
   shown(one, 500, 10);
   shown(two, 800, 10);
   expect(shown(three, 5_300, 3)).toBe("open");
-  // Peers that are failing themselves are no standard of comparison.
+  // Peers that fail as well are no standard of comparison.
   for (const peer of [one, two]) for (let count = 0; count < 3; count++) known.ended(peer, { kind: "failed" }, 2, 2);
   expect(known.stateOf(one, 2)).toBe("open");
 });

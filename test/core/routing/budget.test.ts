@@ -1,6 +1,6 @@
 /**
- * An outage is not multiplied: attempts beyond the first are at most a fifth of the last minute's requests, or twenty
- * if that is more.
+ * Retries do not multiply an outage: attempts beyond the first are at most a fifth of the last minute's requests, or
+ * twenty if that is more.
  */
 import { expect, test } from "bun:test";
 import { retryBudget, retryBudgets } from "../../../src/core/routing/after.ts";

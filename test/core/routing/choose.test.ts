@@ -1,5 +1,6 @@
 /**
- * Which route goes first: one of the best priority, chosen by weight and by what is in flight, that the request fits.
+ * The choice of the first route: one of the best priority, by weight and by the requests in flight, whose context is
+ * large enough for the request.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -63,7 +64,7 @@ test("sessions spread by weight, and one route less moves its own alone", () => 
   const routes = [route("a", 0, 1), route("b", 0, 1), route("c", 0, 2)];
   const placed = (among: Route[]) =>
     Array.from({ length: 4000 }, (_, key) => choose(among, { ...homeless, key }, roomy, () => 0)!.model);
-  // Every route is home to so many sessions that the bound on its share of sessions never applies.
+  // Every route already has so many sessions that the bound on its share of sessions never applies.
   const roomy = ({ weight }: Route): Burden => ({ tokens: 0, requests: 0, sessions: 1e6 * weight });
   const before = placed(routes);
   const count = (model: string) => before.filter((one) => one === model).length;
@@ -110,8 +111,8 @@ test("whatever is in flight, one of the routes is chosen, none far beyond its sh
       const inFlight = sum(({ tokens }) => tokens) + 1000;
       const mean = inFlight / all.length;
       const chance = Math.sqrt((mean * inFlight * (1 - 1 / all.length)) / (sum(({ requests }) => requests) + 1));
-      // A request that is large compared to all that is in flight is too much for every route. Then it stays at its
-      // home, the route of its session.
+      // A request that is large compared to all requests in flight exceeds the bound of every route. Then it stays at
+      // its home, the route of its session.
       const isFree = (one: Route, deviations: number) =>
         burdenOf(one).tokens === 0 || burdenOf(one).tokens + 1000 <= bound * mean + deviations * chance;
       if (!isKeyed) return;

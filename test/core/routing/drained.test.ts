@@ -1,4 +1,4 @@
-/** Which engines get no new requests because an operator has drained them. */
+/** Engines that get no new requests because an operator has drained them. */
 import { expect, test } from "bun:test";
 import { Drained, type DrainSeen } from "../../../src/core/routing/replicas.ts";
 

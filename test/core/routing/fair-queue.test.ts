@@ -1,6 +1,6 @@
 /**
- * Which waiting request is next: nobody starves, shares are kept within a bound, and a step costs the same however many
- * wait.
+ * The order of waiting requests: nobody starves, shares are kept within a bound, and a step costs the same however many
+ * requests wait.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -84,7 +84,7 @@ test("organizations that always wait get tokens by their weights, within a quant
       let next = 0;
       const push = (index: number) =>
         queue.push(one(`${index}`, sizes[next++ % sizes.length]!, { weight: weights[index]!, priority: 0 }));
-      // Two requests each, so that each organization always has a request waiting.
+      // Each organization gets two requests, so that it always has one waiting.
       for (const index of weights.keys()) push(index) && push(index);
       for (let step = 0; step < steps; step++) {
         const { organizationId, tokens } = take(queue);
@@ -116,7 +116,7 @@ test("nobody starves: between two turns of one, no other gets more than its shar
   queue.push(one("patient", 5_000, plain, "its own"));
   for (let turn = 0; turn < 3; turn++) queue.push(one("patient", 5_000));
   let others = 0;
-  // Ninety organizations, each with one request at a time, come again and again as if they were new.
+  // Ninety organizations, each with one request at a time, return repeatedly as if they were new.
   const crowd = Array.from({ length: 90 }, (_, name) => `crowd-${name}`);
   for (const name of crowd) queue.push(one(name, 1_000));
   for (let patients = 0; patients < 3; ) {
@@ -143,11 +143,11 @@ test("an organization that had nothing waiting is next, once, however many wait"
     expect(take(queue).organizationId).toBe("quiet");
     return queue;
   };
-  // This holds once the busy organization has had its own first turn: two requests that its credit covers, and a third
-  // that it pays back later.
+  // The quiet organization is next once the busy one has had its own first turn: two requests that its credit covers,
+  // and a third that it pays back later.
   for (let taken = 3; taken < 20; taken++) busyAfter(taken);
   const queue = busyAfter(50);
-  // The quiet organization comes again and again: when it has spent its first turn, it gets every second one.
+  // The quiet organization returns repeatedly: after its first turn, it gets every second turn.
   const order = Array.from({ length: 40 }, () => {
     if (queue.waitingOf("quiet") === 0) queue.push(one("quiet", 2_000));
     return take(queue).organizationId;
@@ -233,13 +233,13 @@ test("an organization that has nothing running or waiting any more leaves nothin
     }
   };
   pass(0, 1_000);
-  // The middle of three, because other test files of this process may take memory or give it back meanwhile.
+  // The median of three rounds, because other test files of this process may allocate or free memory meanwhile.
   const growths = [0, 1, 2].map((round) => {
     const before = heap_bytes();
     pass(1_000 + round * 100_000, 101_000 + round * 100_000);
     return heap_bytes() - before;
   });
   expect(queue.length).toBe(0);
-  // Less than 21 bytes for each organization.
+  // The growth is less than 21 bytes for each organization.
   expect(growths.toSorted((one, other) => one - other)[1]).toBeLessThan(2 * 1024 * 1024);
 });

@@ -1,6 +1,6 @@
 /**
- * A quiet organization beside one with 32 times its load, at a full engine: when its answers begin, compared with when
- * it is alone. In virtual time; `bun bench/fairness.ts` does the same over real sockets.
+ * A quiet organization next to one with 32 times its load, at a full engine: the time until its answers begin, compared
+ * with the time when it is alone. On a virtual clock; `bun bench/fairness.ts` does the same over real sockets.
  */
 import { expect, test } from "bun:test";
 import { queues, type Slot } from "../../../src/core/routing/queues.ts";
@@ -11,7 +11,9 @@ const slots = 32;
 const length_ms = 600_000;
 const quiet_per_s = 1;
 const noisy_per_s = 32;
-/** The number of the noisy organization's clients, which wait for their answers. */
+/**
+ * The number of the noisy organization's clients, each of which waits for its answer before it sends the next request.
+ */
 const noisy_clients = 128;
 
 interface Event {
@@ -19,7 +21,7 @@ interface Event {
   act(): void;
 }
 
-/** The waits for the first part, in milliseconds, and how much of the engine was used. */
+/** The waits for an answer's first part, in milliseconds, and the share of the engine that was used. */
 async function simulated(seed: number, isNoisy: boolean, reserved_percent: number, isFair = true) {
   const random = chanceOf(seed);
   const capacity = capacityOf({ concurrent_max: slots, reserved_percent, queue_ms_max: 60_000 });
@@ -86,7 +88,7 @@ test("a quiet organization's p99 of the first part is at most 1.15 times what it
     const unreserved = await simulated(seed, true, 0);
     const unfair = await simulated(seed, true, 0, false);
     expect(beside.p99_ms).toBeLessThanOrEqual(1.15 * alone.p99_ms);
-    // Without a reserve the quiet organization is still next, but the engine has no slot to spare.
+    // Without a reserve the quiet organization is still next in the queue, but the engine has no free slot for it.
     expect(unreserved.p50_ms).toBeLessThanOrEqual(1.25 * alone.p50_ms);
     expect(unfair.p50_ms).toBeGreaterThan(5 * alone.p50_ms);
     expect(unreserved.used).toBeGreaterThan(0.98);

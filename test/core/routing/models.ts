@@ -1,9 +1,9 @@
-// Models and engines as tests need them: they have no special capabilities, and cost a billionth for each token.
+// Models and engines for tests: they have no special capabilities, and cost a billionth for each token.
 
 import type { CatalogModel, Route } from "../../../src/core/routing/catalog.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";
 
-/** A capacity without limits, apart from those that are given. */
+/** A capacity without limits, except for the given ones. */
 export const capacityOf = (limits: Partial<Capacity> = {}): Capacity => ({
   ...{ concurrent_max: null, tokens_in_flight_max: null, reserved_percent: 0, queue_max: 1000, queue_ms_max: 30_000 },
   ...limits,

@@ -1,6 +1,6 @@
 /**
- * Which requests may run at which engine, and which wait: within the limits, never idle needlessly, and no slot is
- * lost.
+ * Which requests may run at which engine, and which have to wait: within the limits, without needless idling, and no
+ * slot is lost.
  */
 import { expect, test } from "bun:test";
 import type { Route } from "../../../src/core/routing/catalog.ts";
@@ -73,7 +73,7 @@ test("one that is larger than all the room has it to itself", async () => {
   const at = queues(() => 0);
   const small = at.enter(only, claim("a", 400));
   const large = at.wait([only], claim("a", 5_000));
-  // There would be room for this request, but it is not its turn.
+  // The engine has room for this request, but another one is next.
   expect(at.open([only], claim("a", 100))).toEqual([]);
   const behind = at.wait([only], claim("a", 100));
   small.release();
@@ -101,7 +101,8 @@ test("what is reserved is for organizations that have less than that there, howe
   at.enter(only, claim("quiet"));
   expect(at.open([only], claim("other"))).toEqual([]);
   const other = at.wait([only], claim("other"));
-  // Both waiting organizations are new in the queue, so the request that came first is next: that of the busy one.
+  // Both waiting organizations are new in the queue, so the request that came first is next: the one of the busy
+  // organization.
   busy.pop()!.release();
   expect((await waits.slot)!.route).toBe(only);
   busy.pop()!.release();
@@ -149,7 +150,7 @@ test("when to come back is what the engine's pace says, and a wait that would be
   const there = Array.from({ length: 4 }, () => at.enter(only, claim("a")));
   for (let count = 0; count < 64; count++)
     void at.wait([only], claim("a")).slot.then((slot) => slot && there.push(slot));
-  // One request ends every two seconds.
+  // One of the running requests ends every two seconds.
   for (let count = 0; count < 40; count++) {
     now_ms += 2_000;
     there.shift()!.release();
@@ -192,8 +193,8 @@ test("before the first end nobody is refused for the requests in flight, which e
   const there = Array.from({ length: 8 }, () => at.enter(only, claim("a")));
   for (let count = 0; count < 20; count++) void at.wait([only], claim("a"));
   now_ms += 8_000;
-  // At best the eight requests end now, after 8 s, and the next ones take as long. So three times eight requests take
-  // 24 s.
+  // In the best case the eight requests end now, after 8 s, and the next ones take as long. So the queue's three rounds
+  // of eight requests take 24 s.
   expect(at.full([only], claim("a")).details.retryAfterSeconds).toBe(21);
   expect(faultOf(() => at.wait([only], claim("a")))).toBeNull();
   now_ms += 8_000;
@@ -230,15 +231,15 @@ test("who waits may wait for an engine that is new, and waits no longer for one 
   const slot = (await waiting.slot)!;
   expect(slot.route).toBe(other);
   expect([at.lengthOf(one), at.lengthOf(other)]).toEqual([0, 0]);
-  // The wait is over, so a renewal has no effect.
+  // The request no longer waits, so a renewal of its routes has no effect.
   waiting.renew([one, other, third]);
   expect(at.lengthOf(one)).toBe(0);
 
   const lost = at.wait([one], claim("b"));
   lost.renew([other]);
   expect([at.lengthOf(one), at.lengthOf(other)]).toEqual([0, 1]);
-  // `third` has room at once, so the wait ends: the request chooses a route anew, and is no longer counted in any
-  // queue.
+  // `third` has room at once, so the wait ends without a slot: the request chooses a route anew, and is no longer
+  // counted in any queue.
   lost.renew([other, third]);
   expect(await lost.slot).toBeNull();
   expect(at.lengthOf(other)).toBe(0);
@@ -266,7 +267,7 @@ test("an engine that is gone is forgotten when nothing runs there and nobody wai
 
 test("a request that waits for slots of a limit that the fleet shares has them asked for at once", async () => {
   const clock = new VirtualClock();
-  // The store grants as many slots as are wanted.
+  // The store grants as many slots as a process wants.
   const store: EngineSlots = {
     exchange: async (_, { wanted }) => ({ held: wanted, target: wanted, processes: 2, isShort: false }),
     leave: async () => {},
@@ -278,7 +279,7 @@ test("a request that waits for slots of a limit that the fleet shares has them a
   expect(at.sharedOf(shared)).toEqual({ held: 0, isApart: false });
   expect(at.open([shared], claim("a"))).toEqual([]);
   const waiting = at.wait([shared], claim("a"));
-  // The next exchange with the store would otherwise have been after 50 ms.
+  // The waiting request caused an exchange with the store at once; the next regular one is only after 50 ms.
   await clock.advance(10);
   expect(at.waiting()).toBe(0);
   (await waiting.slot)!.release();

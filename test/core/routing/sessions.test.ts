@@ -1,6 +1,7 @@
 /**
- * Conversations on replicas, on a virtual clock: 64 of 20 turns on 4 replicas. Each finds the prefix cache that it has
- * filled, no replica has far more to do than the others, and the loss of a replica moves only its own conversations.
+ * Conversations on replicas, on a virtual clock: 64 conversations of 20 turns on 4 replicas. Each conversation finds
+ * the prefix cache that it has filled, no replica gets far more work than the others, and the loss of a replica moves
+ * only its own conversations.
  */
 import { describe, expect, test } from "bun:test";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
@@ -24,7 +25,7 @@ interface Turn {
 
 interface Course {
   seed: number;
-  /** How long a client thinks between two turns, relative to how long an answer takes. */
+  /** The time between a client's turns, relative to the duration of an answer. */
   thinking: number;
   /** The replica that is lost as soon as any session has reached this turn. */
   lost?: { turn: number; url: string };
@@ -64,7 +65,7 @@ function simulated({ seed, thinking, lost }: Course): Turn[] {
   return asked;
 }
 
-/** Checks that no replica has more than 1.25 times its share of the sessions that live. */
+/** Checks that no replica has more than 1.25 times its share of the live sessions. */
 function expectBounded(known: Pool): void {
   const live = replicas.map((replica) => known.of(replica).sessions);
   const all = live.reduce((sum, one) => sum + one, 0);
@@ -96,7 +97,7 @@ describe("64 sessions of 20 turns on 4 replicas", () => {
         const asked = simulated({ seed, thinking });
         const own = shares(asked);
         expect(own.reduce((sum, share) => sum + share, 0) / sessions).toBeGreaterThanOrEqual(0.95);
-        // If few requests are in flight, two or three more on one replica are far beyond its share, and some sessions
+        // With few requests in flight, two or three more on one replica are far beyond its share, so some sessions
         // move.
         if (thinking < 10) expect(Math.min(...own)).toBeGreaterThanOrEqual(0.85);
         expect(most(asked) / ((sessions * turns) / replicas.length)).toBeLessThanOrEqual(1.25);

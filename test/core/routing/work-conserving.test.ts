@@ -1,6 +1,6 @@
 /**
- * Random loads on engines with limits, priorities and a reserve: no slot is idle while a request waits that may have
- * it, and no request is lost.
+ * Random loads on engines with limits, priorities and a reserve: no slot stays idle while a request that may have it is
+ * waiting, and no request is lost.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -19,8 +19,8 @@ const anyCapacity = fc.record({
   queue_ms_max: fc.constant(30_000),
 });
 const act = fc.record({
-  // `fails`: the request leaves its engine at once. `late`: a waiting request gives up after room was found for it, and
-  // before it learns of that.
+  // `fails`: the request leaves its engine at once. `late`: a waiting request gives up after a slot was found for it,
+  // but before it learns of the slot.
   kind: fc.constantFrom("comes", "comes", "comes", "ends", "fails", "gives up", "late"),
   organization: fc.nat(4),
   tokens: fc.integer({ min: 1, max: 2500 }),
@@ -107,7 +107,8 @@ test("whoever is next is served as soon as there is room, and when all have left
         await settle();
         for (const [n, route] of routes.entries()) {
           const there = running().filter(({ slot }) => slot!.route === route);
-          // No request waits for an idle engine, whatever the engine's reserve and however large the requests are.
+          // No request waits for an engine that serves nothing, whatever the engine's reserve and however large the
+          // requests are.
           if (there.length === 0) expect(at.lengthOf(route)).toBe(0);
           const { concurrent_max, tokens_in_flight_max, reserved_percent } = capacities[n]!;
           if (concurrent_max !== null) expect(there.length).toBeLessThanOrEqual(concurrent_max);
@@ -140,7 +141,7 @@ test("whoever is next is served as soon as there is room, and when all have left
         await settle();
       }
       expect(waiters()).toEqual([]);
-      // All slots are free again: as many as at the beginning.
+      // All slots are free again: as many requests can run as at the beginning.
       const fresh = queues(() => now_ms);
       for (const route of routes) {
         const fills = (some: typeof at) => {

@@ -1,5 +1,5 @@
-// A check of values against a schema costs nothing at the start of a process: the schema is compiled once, when the first
-// value comes.
+// A check of values against a schema costs nothing when a process starts: the schema is compiled once, when the first
+// value is checked.
 
 import { expect, test } from "bun:test";
 import Type from "typebox";

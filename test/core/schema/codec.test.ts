@@ -1,6 +1,6 @@
 /**
- * One schema says how a value is written and read: the names of its members, its instants, which members may be
- * missing, and that no other members are written.
+ * One schema defines the writing and the reading of a value: the names of its members, the format of its instants,
+ * which members may be missing, and that no other members are written.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -54,7 +54,7 @@ describe("a value", () => {
   test("that lacks a member is a defect, unless the member may be missing", () => {
     expect(() => encode(Part, { endedAt: null } as never)).toThrow("firstPart_ms");
     const Row = Type.Object({ team_id: Type.Optional(Type.String()), day: Type.Optional(Type.String()) });
-    // If members may be missing, the order is that of the value's members.
+    // If members may be missing, they are written in the value's order rather than the schema's.
     expect(JSON.stringify(encode(Row, { day: "d", teamId: "t" }))).toBe('{"day":"d","team_id":"t"}');
     expect(encode(Row, {})).toEqual({});
   });

@@ -5,7 +5,7 @@ import { forAll } from "../protocol/for-all.ts";
 
 const utf8 = new TextEncoder();
 
-/** What a decoder makes of these chunks: messages, and how it ended. */
+/** The messages that a decoder reads from these chunks, and how it ended. */
 function decoded(chunks: Uint8Array[], frame_bytes_max = 1 << 20) {
   const decoder = new SseDecoder({ frame_bytes_max });
   const messages: SseMessage[] = [];
@@ -101,7 +101,7 @@ describe("any cut of the bytes", () => {
     });
   });
 
-  /** The standard's algorithm written down naively: a second opinion. */
+  /** A second decoder for comparison: the standard's algorithm, written naively. */
   function read2(bytes: Uint8Array): SseMessage[] {
     const messages: SseMessage[] = [];
     const lines = new TextDecoder().decode(bytes).split(/\r\n|\r|\n/);
@@ -199,7 +199,7 @@ describe("bounds", () => {
     const huge = new Uint8Array(size).fill(97);
     huge.set(utf8.encode("data: "));
     for (const bytes of [huge, new Uint8Array(size).fill(13), new Uint8Array(size).fill(10)]) {
-      // Measured at 0.1 µs a byte; an effort that grows with the square of the size, 2^17, would take many seconds.
+      // The measured time is 0.1 µs a byte; with time quadratic in the size of 2^17 bytes, it would take many seconds.
       expect(cpu_ms(() => decoded(cut(bytes, [...bytes.keys()])))).toBeLessThan(5000);
       expect(cpu_ms(() => decoded([bytes]))).toBeLessThan(500);
     }

@@ -1,12 +1,12 @@
-/** Repeated work of a process shares its wake-ups, and keeps its intervals. */
+/** The repeated jobs of a process share their wake-ups, and keep their intervals. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { alignedClock, type Clock, repeating } from "../../../src/core/time/clock.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
 /**
- * An aligned clock, and the instants at which its timers end. A timer ends at a whole millisecond after it was set,
- * like those of the runtime.
+ * An aligned clock, and the instants at which its timers fire. A timer fires at a whole millisecond after it was set,
+ * like the runtime's timers.
  */
 function watched() {
   const clock = new VirtualClock();

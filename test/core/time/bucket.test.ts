@@ -45,7 +45,7 @@ test("whatever is asked when, no span of time gets more than the burst and its r
         let now = 0;
         let latest = 0;
         let taken = 0;
-        // A clock that goes back adds no tokens.
+        // A clock that steps back adds no tokens to the bucket.
         for (const step of steps) {
           now += step;
           latest = Math.max(latest, now);

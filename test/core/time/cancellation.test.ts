@@ -1,4 +1,4 @@
-/** Cancellation of work: like the platform's AbortSignal where the two agree, and what it does beyond that. */
+/** Cancellation of work: it behaves like the platform's AbortSignal where the two agree, and has further features. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
@@ -11,7 +11,7 @@ const steps = fc.array(
   { maxLength: 30 },
 );
 
-/** Runs the steps on a parent and its child in turns. Returns who was told what, in order. */
+/** Runs the steps on a parent and its child in turns. Returns which listener was told which reason, in order. */
 function ours(all: readonly Step[]): unknown[] {
   const told: unknown[] = [];
   const parent = new Cancellation();
@@ -20,7 +20,8 @@ function ours(all: readonly Step[]): unknown[] {
   for (const { act, which } of all) {
     const one = which % 2 === 0 ? parent : child;
     if (act === "abort") one.abort(which);
-    // A late listener is called at once here, but never by the platform, so such steps are left out.
+    // A listener that is added after the abort is called at once here, but never by the platform, so such steps are
+    // left out.
     else if (act === "listen" && !one.aborted && !stops.has(`${which}`)) {
       const listening = one.listen((reason) => told.push([which, reason]));
       stops.set(`${which}`, () => listening.stop());
@@ -111,7 +112,7 @@ test("a child that has ended or was detached is kept neither by its parent nor b
   const parent = new Cancellation();
   const [before, after] = [parent.child(), parent.child()];
   const gone = Array.from({ length: 100 }, () => overChildOf(parent)).flat();
-  // The collector takes any word of the stack for a reference, and so may keep a few children by chance.
+  // The collector takes any word on the stack for a reference, and so may keep a few children alive by chance.
   await until(() => {
     Bun.gc(true);
     return gone.filter((child) => child.deref() === undefined).length > 180;
@@ -119,7 +120,7 @@ test("a child that has ended or was detached is kept neither by its parent nor b
   expect([parent.aborted, before.aborted, after.aborted]).toEqual([false, false, false]);
 });
 
-/** A detached child and one that has ended, neither of which the caller holds. */
+/** One detached child and one that has ended; the caller holds no reference to either. */
 function overChildOf(parent: Cancellation): WeakRef<Cancellation>[] {
   const [detached, ended] = [parent.child(), parent.child()];
   detached.detach();

@@ -1,5 +1,5 @@
-// A deadline applies to the other side, which is asked, and not to this process: time that this process lost itself does
-// not count.
+// A deadline limits the other side, which is asked, and not this process: time in which this process itself stood still
+// does not count.
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

@@ -1,4 +1,5 @@
-// A deadline applies to the other side, which is asked, and not to a process that stood still itself.
+// A deadline limits the other side, which is asked, and not this process: it does not fire because this process stood
+// still.
 
 import { expect, test } from "bun:test";
 import { within } from "../../../src/core/time/cancellation.ts";

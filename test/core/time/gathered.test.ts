@@ -1,4 +1,4 @@
-// Work that is gathered: done once for all who asked, never twice at a time, and not after it was stopped.
+// Gathered work: one run serves all callers that asked for it, no two runs overlap, and none starts after a stop.
 
 import { expect, test } from "bun:test";
 import { gathered } from "../../../src/core/time/clock.ts";

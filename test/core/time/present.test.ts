@@ -1,5 +1,5 @@
 /**
- * The members of a `Present` set are known exactly, and nothing keeps members that have left in memory. Rule:
+ * The members of a `Present` set are known exactly, and members that have left are not kept in memory. Rule:
  * docs/design/runtime.md, Bun as a server.
  */
 import { edenGC, fullGC, heapStats } from "bun:jsc";
@@ -43,7 +43,7 @@ test("who has left is gone with the next quick collection", () => {
   }
   for (const place of places.splice(0)) present.leave(place);
   edenGC();
-  // Entries that were present at a collection count as old, so a quick collection does not free them.
+  // Entries that were present at a collection count as old, and a quick collection frees no old ones.
   const stayed = left() - before;
   expect({ stayed, isFew: stayed <= (count / 500 + 1) * (there_max + 1) }).toEqual({ stayed, isFew: true });
 });

@@ -1,4 +1,4 @@
-/** Work that comes again and again: never twice at a time, and nothing of it after a stop. */
+/** Repeated work: no two runs overlap, and none starts after a stop. */
 import { expect, test } from "bun:test";
 import { repeating } from "../../../src/core/time/clock.ts";
 import { settled, VirtualClock } from "../admission/virtual-time.ts";

@@ -1,4 +1,4 @@
-/** Work that comes in one turn of the loop is done together, in order, and not within that turn. */
+/** Work that is requested in one turn of the event loop is done together, in order, and not within that turn. */
 import { expect, test } from "bun:test";
 import { together } from "../../../src/core/time/turns.ts";
 

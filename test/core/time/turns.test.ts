@@ -1,6 +1,6 @@
 /**
- * Work that a poll brings: urgent work comes first, and streamed data comes in portions with room for urgent work in
- * between.
+ * Work that one poll of the event loop brings: urgent work runs first, and streamed data is processed in portions,
+ * between which urgent work can run.
  */
 import { describe, expect, spyOn, test } from "bun:test";
 import { starts, starts_portion, turns } from "../../../src/core/time/turns.ts";

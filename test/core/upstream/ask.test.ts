@@ -1,4 +1,6 @@
-/** Whatever an engine does on the wire, the stream that leaves is grammatical and says nothing of the engine. */
+/**
+ * Whatever an engine does on the wire, the stream that callers get is grammatical and reveals nothing of the engine.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
@@ -72,7 +74,7 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
       }),
       { headers: sse },
     ),
-  // Announces its answer at once, as engines do that have yet to read the request.
+  // An engine that sends the head of its answer at once, as engines do that have yet to read the request.
   announced: () =>
     new Response(
       new ReadableStream({
@@ -86,7 +88,7 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
       }),
       { headers: sse },
     ),
-  // Sends the first part, then a comment every 20 ms, and ends after 400 ms, except at `/forever/`.
+  // An engine that sends the first part, then a comment every 20 ms, and ends after 400 ms, except at `/forever/`.
   alive: (_, incoming) =>
     new Response(
       new ReadableStream({
@@ -114,8 +116,8 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
       }),
       { headers: sse },
     ),
-  // Sends the first part, and waits until the test has seen it. Then sends the other words one by one, and then the end of
-  // the answer, which it leaves out at `/silent/`.
+  // An engine that sends the first part and waits until the test has seen it. Then it sends the other words one by one,
+  // and then the end of the answer, which it leaves out at `/silent/`.
   gulps: (_, incoming) =>
     new Response(
       new ReadableStream({
@@ -252,8 +254,8 @@ describe("an engine", () => {
       const events = await outcomeOf("endless", { through, signal: leaving, onBatch });
       return deltas(events).length > 3 * batches;
     };
-    // A process whose timers are late pauses no sockets, so a machine that is busy with other work gets more than one
-    // try.
+    // A process whose timers are late pauses no sockets, so the test gets more than one try on a machine that is busy
+    // with other work.
     await until(inPortions, 20_000, "portions of several parts").finally(() => through.close());
   }, 30_000);
 
@@ -309,7 +311,10 @@ describe("an engine", () => {
   });
 
   describe("that writes on while its caller does not read", () => {
-    /** Reads two batches, pauses for 400 ms, and reads on: what came meanwhile, and more, but not to the end. */
+    /**
+     * Reads two batches, pauses for 400 ms, and reads further batches, both those that came during the pause and later
+     * ones, but not to the end.
+     */
     async function readAfterAPause(timeouts: Partial<UpstreamTimeouts>) {
       const ends: AttemptEnd[] = [];
       const url = `http://127.0.0.1:${server.port}/endless`;

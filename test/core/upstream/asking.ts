@@ -1,5 +1,4 @@
-// What tests of one attempt at an engine have in common: the question (a request to an engine), and the client that sends
-// it.
+// Helpers of tests of one attempt at an engine: the question (the request to the engine), and the client that sends it.
 
 import { afterAll } from "bun:test";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
@@ -10,7 +9,7 @@ import { patience } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 import { upstreamOf } from "../routing/models.ts";
 
-/** A client of engines, which is closed after the tests of the file that calls this. */
+/** A client for engines, which is closed after the tests of the file that calls this function. */
 export function engineClient(): Client {
   const engines = client();
   afterAll(() => engines.close());
@@ -20,7 +19,8 @@ export function engineClient(): Client {
 type Question = Partial<Omit<EngineQuestion, "upstream">> & Pick<EngineQuestion, "client">;
 
 /**
- * A streamed question of a patient caller to the engine at `url`; the members of `more` replace those of the question.
+ * A streamed question to the engine at `url`, whose caller does not disconnect; the members of `more` replace those of
+ * the question.
  */
 export function question(url: string, more: Question, protocol: UpstreamProtocol = "openai-chat"): EngineQuestion {
   return {

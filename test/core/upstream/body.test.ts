@@ -1,4 +1,4 @@
-/** No engine makes the service read without end. */
+/** No engine can make the service read an endless body. */
 import { expect, test } from "bun:test";
 import { readAtMost } from "../../../src/core/upstream/body.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Whatever an engine answers, it can end its own request and nothing else: what is beyond the limits is neither parsed
- * nor kept.
+ * Whatever an engine answers, the most that it can do is to end its own request: bytes beyond the limits are neither
+ * parsed nor kept.
  */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -120,7 +120,7 @@ describe("what is held of an answer", () => {
     for (const isStream of [false, true]) {
       held = [];
       expect((await told("openai-chat", large, isStream)).code).toBeNull();
-      // The held bytes are reported, except for those of the last read.
+      // The held bytes are reported as they grow, except for those of the last read.
       expect(Math.max(...held)).toBeGreaterThan(600_000 - 64 * 1024);
       expect(held.every((bytes, at) => at === 0 || bytes - held[at - 1]! < 128 * 1024)).toBe(true);
     }

@@ -1,5 +1,5 @@
 /**
- * An engine that refuses an optional field or another maker's proof of reasoning is asked once more without it, and no
+ * An engine that refuses an optional field or another maker's reasoning signature is asked once more without it, and no
  * engine gets half a character.
  */
 
@@ -145,7 +145,7 @@ describe("an engine that refuses a proof of reasoning of another maker", () => {
     ["signature", "openai-responses", dialects.openai, encrypted],
     ["encrypted", "openai-responses", dialects.openai, { message: "no", code: "invalid_encrypted_content" }],
   ] as const;
-  /** A conversation with a thought of another maker, and in the last turn one with this proof. */
+  /** A conversation that contains reasoning of another maker, and in its last turn reasoning with this signature. */
   const proven = (by: "signature" | "encrypted", last: string) =>
     saying("hi", {
       stream: false,
@@ -180,7 +180,7 @@ describe("an engine that refuses a proof of reasoning of another maker", () => {
       expect(asked.map(proofsIn)).toEqual([["of-another", "its-own"], ["its-own"]]);
       expect(asked[1]).toContain("Yes.");
       expect(losses).toContain("refused");
-      // Another conversation with the same engine keeps its proofs.
+      // Another conversation with the same engine keeps its signatures.
       expect(lesser).toEqual([]);
     },
   );

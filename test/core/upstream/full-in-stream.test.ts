@@ -11,7 +11,7 @@ import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
 import { engineClient, question } from "./asking.ts";
 
 const full = "The request queue is full.";
-/** The events of a stream: `full` those of an engine without room, `failed` those of one that is broken. */
+/** The events of a stream: `full` for an engine at capacity, `failed` for one that is broken. */
 const streams: Record<UpstreamProtocol, { full: object[]; failed: object[] }> = {
   "openai-chat": {
     full: [
@@ -94,7 +94,7 @@ for (const [protocol, { full, failed }] of Object.entries(streams) as [
     test.each(failed.map((event) => [JSON.stringify(event), event] as const))("%s is a failure", async (_, event) => {
       const { end, fault } = await endOf(protocol, event);
       expect([end!.kind, fault!.code === "capacity_exceeded"]).toEqual(["failed", false]);
-      // Operators read the engine's own text in the request's record, and the caller none of it.
+      // Operators read the engine's own text in the request's record, and the caller reads none of it.
       const text = /CUDA error|Loading[.]|Overloaded/.exec(JSON.stringify(event))![0];
       expect(end!.said).toBe(text);
       expect(fault!.message).not.toContain(text);

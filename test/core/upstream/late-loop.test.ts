@@ -1,4 +1,4 @@
-/** An engine that has answered in time is not blamed if this process stood still. The engine is another process. */
+/** An engine that has answered in time is not blamed if this process stood still. The engine is a separate process. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Subprocess } from "bun";
 import { ask, type Patience } from "../../../src/core/upstream/ask.ts";
@@ -10,7 +10,7 @@ import { engineClient, question } from "./asking.ts";
 setDefaultTimeout(60_000);
 
 /**
- * An engine that answers after as many milliseconds as the path's first number says, and goes on after as many as the
+ * An engine whose answer begins after the milliseconds of the path's first number, and continues after those of the
  * second; `/never` gets no answer.
  */
 const engine = `
@@ -58,7 +58,7 @@ function standStill(ms: number): void {
   while (performance.now() < end_ms);
 }
 
-/** Blocks the loop for `stop_ms` again and again, with a turn in between, for `total_ms` in all. */
+/** Blocks the event loop for `stop_ms` repeatedly, with one turn in between, for `total_ms` in all. */
 async function starve(stop_ms: number, total_ms: number): Promise<void> {
   const end_ms = performance.now() + total_ms;
   while (performance.now() < end_ms) {
@@ -67,7 +67,7 @@ async function starve(stop_ms: number, total_ms: number): Promise<void> {
   }
 }
 
-/** Each of these waits is a third of the time for which this process stands still. */
+/** Time-outs, each of which is a third of the time for which this process stands still. */
 const waits = { connect_ms: 400, first_part_ms: 400, idle_ms: 400 };
 
 describe("while the loop stands still", () => {

@@ -1,4 +1,4 @@
-/** Header fields of requests to engines: those of an engine are written once, and each request adds its own. */
+/** Header fields of requests to engines: those of the engine are serialized once, and each request adds its own. */
 import { afterAll, expect, test } from "bun:test";
 import type { Dialect } from "../../../src/core/protocol/dialect.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";

@@ -1,6 +1,6 @@
 /**
- * Similar frames are read by comparing them (src/core/upstream/stream-reader.ts): whatever an engine sends, and however
- * it is cut, the result is the same as when each is decoded.
+ * Similar frames are read by comparing them with an earlier one (src/core/upstream/stream-reader.ts): whatever an
+ * engine sends, and however it is cut, the result is the same as when each frame is decoded.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -26,7 +26,7 @@ const item = (type: string, count: number | string, quoted: string, more = "") =
   `event: ${type}\ndata: {"type":"${type}","sequence_number":${count},"item_id":"i","output_index":0,"content_index":0,"delta":${quoted}${more}}\n\n`;
 const text = "response.output_text.delta";
 
-/** The forms of each protocol's frames; the first is the usual one. */
+/** The variants of each protocol's frames; the first is the usual one. */
 const frames: Record<UpstreamProtocol, readonly Frame[]> = {
   "openai-chat": [
     (quoted) => chunk(`{"content":${quoted}}`),
@@ -128,7 +128,7 @@ const escaped = (delta: string) =>
 const quoted = fc.oneof(
   { weight: 8, arbitrary: word.map((delta) => JSON.stringify(delta)) },
   { weight: 1, arbitrary: word.map(escaped) },
-  // Text that is not JSON at all.
+  // Odd values: an empty string, JSON that is no string, and text that is no JSON at all.
   {
     weight: 1,
     arbitrary: fc.constantFrom('"a"b"', '"\\"', '"\\x"', '"a\tb"', "null", "7", '""', '"a\nb"', '{"a":"b"}'),
@@ -141,7 +141,7 @@ interface Sent {
   frames: number[];
 }
 
-/** Runs of frames of one form, as engines send them, with other frames in between. */
+/** Sequences of frames of one variant, as engines send them, with other frames in between. */
 function sent(protocol: UpstreamProtocol): fc.Arbitrary<Sent> {
   const forms = frames[protocol];
   const form = fc.oneof(
@@ -170,14 +170,14 @@ function sent(protocol: UpstreamProtocol): fc.Arbitrary<Sent> {
   });
 }
 
-/** Cuts the bytes at the ends of frames, of which some are skipped, and at any other places. */
+/** Cuts the bytes at the ends of some frames, and at any other positions. */
 function cut({ bytes, frames: begins }: Sent, kept: readonly boolean[], places: readonly number[]): Uint8Array[] {
   const whole = begins.filter((_, at) => kept[at % kept.length]);
   const at = [0, ...whole, ...places.map((place) => place % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
   return at.slice(1).map((end, index) => bytes.slice(at[index], end));
 }
 
-/** The events that are read of these pieces: a list for each piece, and one for the end. */
+/** The events that are read from these pieces: a list for each piece, and one for the end. */
 function told(
   pieces: readonly Uint8Array[],
   read: (piece: Uint8Array) => InferenceEvent[],
@@ -191,7 +191,7 @@ function ordinarily(protocol: UpstreamProtocol, pieces: readonly Uint8Array[]): 
   const decoder = decoderOf(protocol);
   const lines = new SseDecoder();
   const read = (piece: Uint8Array) => lines.push(piece).flatMap((message) => decoder.push(message));
-  // The last event may lack its blank line.
+  // The last event may lack its blank line, so one is added.
   const last = () => lines.push(utf8.encode("\n\n")).filter(({ data }) => isJson(data));
   return told(pieces, read, () => [...last().flatMap((message) => decoder.push(message)), ...decoder.end()]);
 }
@@ -204,7 +204,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** The events that were read at once: no event of these tests is large. */
+/** The events of a read that returned at once, as it must, because no event of these tests is large. */
 function atOnce(read: ReturnType<StreamReader["push"]>): InferenceEvent[] {
   if (read instanceof Promise) throw new Error("a small event was read in steps");
   return read;

@@ -1,4 +1,4 @@
-/** The name of an engine's host must not lead to this machine or its link. */
+/** The name of an engine's host must not lead to this machine's own or link-local addresses. */
 import { expect, test } from "bun:test";
 import { isOwnAddress } from "../../../../src/core/upstream/http1/address.ts";
 import { addressesOf } from "../../../../src/core/upstream/http1/dial.ts";

@@ -1,4 +1,5 @@
-// A certificate authority, and what it has signed: certificates of a server named localhost, of another, and of a client.
+// A certificate authority, and the certificates that it has signed: for a server named localhost, for another server,
+// and for a client.
 
 import { authority as newAuthority } from "../../../harness/certificates.ts";
 

@@ -1,5 +1,6 @@
 /**
- * Connections to engines over real sockets: which are made, kept, reused and closed, and what is known of a failure.
+ * Connections to engines over real sockets: which of them are opened, kept, reused and closed, and what a failure
+ * reports.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { type AddressInfo, createServer, type Socket } from "node:net";
@@ -87,7 +88,7 @@ test("a request in pieces goes out whole and in order, and its pieces are used u
   expect(body).toEqual([]);
 });
 
-// A small first piece goes out in one write with the head.
+// A small first piece is sent in one write with the head.
 test.each([1000, 20_000])(
   "pieces of one memory go out whole, and it is freed with the last: first %d",
   async (first) => {
@@ -353,7 +354,7 @@ test("an engine that writes faster than its answer is read is held back", async 
     return same;
   };
   await until(isHeld, 20_000, "the engine to be held back");
-  // Most of the answer waits on the engine's side.
+  // Most of the answer is still on the engine's side of the connection.
   expect(sent).toBeLessThan(10_000_000);
   let read = 0;
   while (read < 60_000_000) for (const part of (await reply.read()) ?? []) read += part.length;

@@ -1,4 +1,4 @@
-/** One connection and its pauses, when a single read of the socket brings several pieces, as TLS and large reads do. */
+/** One connection and its pauses, if a single read of the socket brings several pieces, as with TLS and large reads. */
 import { expect, test } from "bun:test";
 import type { Socket } from "bun";
 import { Cancellation } from "../../../../src/core/time/cancellation.ts";
@@ -12,7 +12,7 @@ const pause_ms = 100;
 const bytes = (text: string) => new TextEncoder().encode(text);
 const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/** A connection on a fake socket, which says whether it is paused and whether it is open. */
+/** A connection on a fake socket, which reports whether it is paused and whether it is open. */
 function connected(readersTurns = turns()) {
   const socket = {
     isPaused: false,
@@ -66,7 +66,7 @@ test("a connection whose answer ends in the read that began a pause is read at o
   await flowing(connection);
   connection.received(bytes("1\r\nc\r\n"));
   expect(socket.isPaused).toBe(true);
-  // The first pause would be over by now, and the second one is not.
+  // By now the first pause would be over, but the second one is not.
   await clock.advance(pause_ms / 2);
   expect(socket.isPaused).toBe(true);
   await clock.advance(pause_ms / 2);
@@ -87,7 +87,7 @@ test("on a process that is behind, a pause lasts until what was read before has 
   expect(socket.isPaused).toBe(false);
   expect(Buffer.concat((await reading)!).toString()).toBe("b");
 
-  // A turn that comes before the end of the pause does not shorten it.
+  // If the reader's turn comes before the end of the pause, the pause is not shortened.
   const next = reply.read();
   connection.received(bytes("1\r\nc\r\n"));
   waiting.pop()!();

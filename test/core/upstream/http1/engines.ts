@@ -1,5 +1,5 @@
-// Engines that are nothing but a socket: a test says what is written in answer to each request, and sees on which
-// connection the request came.
+// Engines that are nothing but a socket: a test decides which bytes answer each request, and sees on which connection
+// the request came.
 
 import { afterAll } from "bun:test";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
@@ -9,16 +9,18 @@ export type Answer = (socket: Socket, request: string, nth: number) => void;
 
 export interface Engine {
   url: string;
-  /** Requests by connection, in order: `0 0 1` are two on the first and one on the second. */
+  /** The connections of the requests, in order: `0 0 1` means two on the first connection and one on the second. */
   requests: number[];
   /** The number of requests on each connection, in the order in which the connections were made. */
   connections: number[];
-  /** How many connections are open. */
+  /** The number of open connections. */
   open(): number;
   stop(): Promise<void>;
 }
 
-/** Lets servers listen; after the tests of the file that calls this, they and all their connections are closed. */
+/**
+ * A function that lets servers listen. They and all their connections are closed after the tests of the calling file.
+ */
 export function listening(): (server: Server, scheme?: "http" | "https") => Promise<string> {
   const servers: Server[] = [];
   const sockets = new Set<Socket>();
@@ -37,7 +39,7 @@ export function listening(): (server: Server, scheme?: "http" | "https") => Prom
   };
 }
 
-/** An engine that calls `answer` for each whole request: `nth` counts those of one connection, from 0. */
+/** An engine that calls `answer` for each whole request: `nth` counts the requests of one connection, from 0. */
 export async function startEngine(listen: ReturnType<typeof listening>, answer: Answer): Promise<Engine> {
   const requests: number[] = [];
   const connections: number[] = [];
@@ -45,7 +47,7 @@ export async function startEngine(listen: ReturnType<typeof listening>, answer: 
   const server = createServer((socket) => {
     const number = connections.push(0) - 1;
     let text = "";
-    /** The length of the request at the head of `text`; 0 until its headers are whole. */
+    /** The length of the request at the beginning of `text`; 0 until its headers are complete. */
     let length = 0;
     open.add(socket);
     socket.on("close", () => open.delete(socket));

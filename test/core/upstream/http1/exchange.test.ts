@@ -1,6 +1,6 @@
 /**
- * Bytes of an engine that nobody reads hold the engine back, and are then read in small pieces. Bytes that are gathered
- * are read without loss, and wait only for more of the same answer.
+ * If nobody reads an engine's bytes, the engine is held back, and the bytes are then read in small pieces. Bytes that
+ * are gathered are read without loss, and wait only for more of the same answer.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -141,7 +141,7 @@ describe("what is gathered", () => {
           if (isRead) reading ??= read();
           one.received(wire.subarray(at, at + size));
           at += size;
-          // Gives readers that were woken their turn.
+          // Lets readers that were woken run.
           await new Promise((resolve) => setImmediate(resolve));
           if (at >= wire.length) break;
         }
@@ -190,7 +190,7 @@ describe("what nobody reads", () => {
     expect(await textOf(one.read(64 * kib))).toBe("x".repeat(40 * kib));
     one.received(bytes(chunk("y".repeat(80 * kib))));
     expect([await textOf(one.read(64 * kib)), line.isHeld]).toEqual(["y".repeat(64 * kib), true]);
-    // The reader chooses the size of each read anew.
+    // The reader chooses the size of each read separately.
     expect([await textOf(one.read()), line.isHeld]).toEqual(["y".repeat(4 * kib), true]);
     expect([await textOf(one.read(64 * kib)), line.isHeld]).toEqual(["y".repeat(12 * kib), false]);
   });
@@ -229,7 +229,7 @@ describe("what nobody reads", () => {
           const size = receipts[turn % receipts.length]!;
           one.received(wire.slice(at, at + size));
           at += size;
-          // Now and then, gives readers that were woken their turn.
+          // Every third time, lets readers that were woken run.
           if (turn % 3 === 0) await new Promise((resolve) => setImmediate(resolve));
         }
         await reading;

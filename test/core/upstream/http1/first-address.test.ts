@@ -1,4 +1,4 @@
-/** An engine whose name has several addresses is reached at the first that answers, though others are silent. */
+/** If an engine's name has several addresses, the first one that answers is used, even if others are silent. */
 import { describe, expect, test } from "bun:test";
 import { firstConnection, type SilentAddresses } from "../../../../src/core/upstream/http1/first-address.ts";
 import { until } from "../../../harness/until.ts";
@@ -31,7 +31,7 @@ describe("a host with two addresses", () => {
     expect(await connected()).toBe("b");
     expect(await connected()).toBe("b");
     expect(tried).toEqual(["a", "b", "b"]);
-    // A connection that is made too late is closed.
+    // A connection that succeeds too late is closed.
     answer("a");
     await until(() => closed.length > 0, 5_000, "the late connection to be closed");
     expect(closed).toEqual(["a"]);

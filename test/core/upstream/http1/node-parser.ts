@@ -1,4 +1,4 @@
-// Node's own parser of HTTP (llhttp), which Bun carries: what it reads of the same bytes.
+// Node's own HTTP parser (llhttp), which Bun contains, for comparison: its reading of the same bytes.
 
 import { createRequire } from "node:module";
 
@@ -15,7 +15,7 @@ const { HTTPParser } = createRequire(import.meta.url)("node:_http_common") as {
   >;
 };
 
-/** What Node reads of the first final response: `whole` if the response is complete, whatever follows. */
+/** Node's reading of the first final response: `whole` if the response is complete, whatever bytes follow it. */
 export function nodeReads(bytes: Uint8Array, closes: boolean) {
   const read = { status: null as number | null, body: "", end: "open" as "open" | "whole" | "malformed" };
   const parser = new HTTPParser();

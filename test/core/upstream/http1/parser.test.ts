@@ -1,4 +1,4 @@
-/** The bytes of a response, whatever they are and however they are cut. Held against Node's own parser (llhttp). */
+/** The parser of responses, for any bytes and however they are cut, compared with Node's own parser (llhttp). */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { nodeReads } from "./node-parser.ts";
@@ -98,6 +98,6 @@ test("what it takes for a whole response, Node's parser reads alike", () => {
     }),
     { numRuns: 20_000, seed },
   );
-  // The test would prove nothing if the generator made no whole responses.
+  // The test would prove nothing if the generator produced no whole responses.
   expect(whole).toBeGreaterThan(200);
 });

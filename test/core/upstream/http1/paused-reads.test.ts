@@ -1,6 +1,7 @@
 /**
- * Sockets of engines that are paused after each read, as on a busy node: what an engine sends arrives whole and in order
- * however it is cut, in fewer reads, and with nothing left behind where the reader stops. With and without TLS.
+ * Sockets of engines that are paused after each read, as on a busy node: an engine's bytes arrive whole and in order
+ * however they are cut, in fewer reads, and a reader that stops has got all bytes that were sent by then. With and
+ * without TLS.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
@@ -56,7 +57,7 @@ async function readAll(reply: Reply) {
   let failure: unknown = null;
   try {
     for (let pieces = await reply.read(); pieces !== null; pieces = await reply.read()) {
-      // A read may reuse the bytes of the one before.
+      // The next read may reuse the memory of these bytes.
       received.push(Buffer.concat(pieces));
       reads += 1;
       reply.flow();
@@ -67,7 +68,7 @@ async function readAll(reply: Reply) {
   return { text: Buffer.concat(received).toString(), reads, failure };
 }
 
-/** Writes numbered words to a socket at a pace until it is stopped. */
+/** Writes numbered words to a socket at an interval until it is stopped. */
 function words(socket: Socket, every_ms: number) {
   let sent = "";
   let count = 0;
@@ -190,7 +191,7 @@ describe.each([
       }, 10);
     });
     const reply = await asked(pausing(5), url);
-    // How many of the first words one read returns is up to the machine.
+    // The number of first words that one read returns depends on the machine.
     let bytes = 0;
     const readOne = async () => {
       const pieces = await reply.read();

@@ -1,12 +1,12 @@
 /**
- * How long the sockets of engines are paused: by levels that follow the load slowly and within bounds. No pause is
+ * The lengths of the pauses of engines' sockets: levels follow the load slowly and within bounds, and no pause is
  * longer than the level in force.
  */
 import { describe, expect, test } from "bun:test";
 import { type Pause, ReadPauses } from "../../../../src/core/upstream/http1/read-pauses.ts";
 import { VirtualClock } from "../../admission/virtual-time.ts";
 
-/** The read pauses of a process that needs `share` of a core. */
+/** The read pauses of a process that uses `share` of a core. */
 function pausing({ share = 0, shortest_ms = 0, longest_ms = 100 } = {}) {
   const clock = new VirtualClock();
   const load = { share, busy_ms: 0, at_ms: clock.now_ms() };
@@ -23,7 +23,7 @@ function pausing({ share = 0, shortest_ms = 0, longest_ms = 100 } = {}) {
   return { clock, pauses, wants };
 }
 
-/** The levels in force at the end of each second. */
+/** The pause levels in force at the end of each second. */
 async function levels({ clock, pauses }: Pick<ReturnType<typeof pausing>, "clock" | "pauses">, seconds: number) {
   const seen: number[] = [];
   for (let second = 0; second < seconds; second++) {

@@ -1,11 +1,11 @@
-// What the parser reads of bytes, and responses of all kinds to read: for its tests and its fuzzer.
+// For the parser's tests and its fuzzer: the parser's reading of bytes, and a generator of responses of all kinds.
 
 import fc from "fast-check";
 import { ResponseParser } from "../../../../src/core/upstream/http1/parser.ts";
 
 export interface Read {
   status: number | null;
-  /** The fields that these tests know, with their values. */
+  /** The header fields that these tests know, with their values. */
   headers: [string, string | undefined][];
   body: string;
   end: "whole" | "open" | "malformed";
@@ -13,7 +13,7 @@ export interface Read {
 
 const names = ["content-length", "transfer-encoding", "connection", "keep-alive", "content-type", "link", "x-a", "x"];
 
-/** What the parser reads of the pieces; `closes` tells whether the peer closes after them. */
+/** The parser's reading of the pieces; `closes` tells whether the peer closes after them. */
 export function reads(pieces: readonly Uint8Array[], closes = false): Read {
   const read: Read = { status: null, headers: [], body: "", end: "open" };
   const body: Uint8Array[] = [];
@@ -38,7 +38,7 @@ export const cut = (bytes: Uint8Array, at: readonly number[]) => {
   return [0, ...places].map((from, index) => bytes.slice(from, places[index] ?? bytes.length));
 };
 
-// Pieces of which responses and attacks are made.
+// The pieces from which responses and attacks are composed.
 const name = fc.constantFrom(
   "content-length",
   "Content-Length",
@@ -89,7 +89,7 @@ const chunk = fc.constantFrom(
   "hello",
   "0\r\nx: y\r\n\r\n",
 );
-/** Whole responses, torn ones, and attacks. */
+/** Whole responses, truncated ones, and attacks. */
 export const responses = fc
   .tuple(first, end, fc.array(field, { maxLength: 4 }), end, fc.array(chunk, { maxLength: 4 }))
   .map(([line, after, fields, blank, chunks]) => bytesOf(line + after + fields.join("") + blank + chunks.join("")));

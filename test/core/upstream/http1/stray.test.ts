@@ -1,6 +1,6 @@
 /**
- * Answers that nobody asked for, over real sockets: HTTP/1.1 has no proof of which request an answer belongs to, so what
- * comes behind one answer must not become the next.
+ * Unrequested answers, over real sockets: HTTP/1.1 cannot prove to which request an answer belongs, so bytes that
+ * follow one answer must not become the next.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
@@ -93,7 +93,7 @@ describe("an engine that sends each answer again 1 to 2 ms later, asked 2,000 ti
   }
 
   test("shows no organization another one's answer, where connections are an organization's", async () => {
-    // This holds however soon the organization's connections are reused.
+    // No stray answer crosses organizations, even if the organization's connections are reused at once.
     const { wrong } = await wrongAnswers("organization", { distrust_ms: 0, idle_ms: 20 });
     expect(wrong.ofOrganizations).toBe(0);
   }, 60_000);
@@ -107,7 +107,7 @@ describe("an engine that sends each answer again 1 to 2 ms later, asked 2,000 ti
   test("is found out where connections are anybody's, by the first stray byte that no request meets", async () => {
     const { wrong, strays } = await wrongAnswers("any");
     expect(strays[0]).toEqual({ upstream: "main", replica: null, isFirst: true });
-    // Only the requests that were under way until then can be wrong: docs/security.md, Answers that nobody asked for.
+    // Only the requests in flight until then can get a wrong answer: docs/security.md, Answers that nobody asked for.
     expect(wrong.ofOrganizations + wrong.ofCallers + wrong.failed).toBeLessThanOrEqual(requests / 100);
   }, 60_000);
 });
@@ -212,7 +212,9 @@ describe("a stray answer", () => {
   });
 });
 
-/** An engine in a process of its own: it sends the first answer of a connection again 20 ms later, and prints its port. */
+/**
+ * An engine in a separate process: it sends the first answer of a connection again 20 ms later, and prints its port.
+ */
 const straying = `
   const answer = ${String(chunked)};
   const server = require("node:net").createServer((socket) => {
