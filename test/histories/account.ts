@@ -1,5 +1,6 @@
-// All that the judge knows of one request: what its node asked the store and was answered, what was forwarded, what the
-// store carried out.
+// The account of one request: all that the judge (judge.ts, which checks the rules) knows about it. That is, the
+// commands of its node and the store's answers, the tokens that were forwarded, and the commands that the store carried
+// out.
 
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { FaultCode } from "../../src/core/inference/fault.ts";
@@ -12,16 +13,16 @@ import { costOf, heldInputPrice } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
 
-/** The totals of one window, as the judge adds them up. */
+/** The totals of one window, as the judge adds them up from records and holds. */
 export interface Cell {
   kind: WindowKind | "extra";
   startsAt_ms: number;
   used: number;
   held: number;
-  /** The sum of used and held, and used alone, when the judge last looked. */
+  /** The window's used and held nanos together (`seen`), and the used ones alone, at the judge's previous check. */
   seen: number;
   seenUsed: number;
-  /** Every interval that this window has had. */
+  /** Every interval that this window has had, since a change of clock or calendar may give it another. */
   spans: Interval[];
 }
 
@@ -32,62 +33,62 @@ export interface Account {
   readonly askedAt_ms: number;
   /** The most nanos that the request ever asked to hold. */
   askedNanos: number;
-  /** Commands that the request's node has sent, each once, though some were sent again. */
+  /** The commands that the request's node has sent, each listed once, though some were sent more than once. */
   readonly sent: Set<string>;
-  /** The nanos that the request's hold last had. */
+  /** The nanos that the request's hold had at the judge's last check. */
   heldNanos: number;
-  /** Answers of the store that refused the request. */
+  /** The store's answers that refused the request. */
   readonly refusals: Set<LedgerAnswer["answer"]>;
   /**
    * The grant of a hold; null if there is none. A grant on extra usage is billed to no session window, but opens one.
    */
   grant: Grant | null;
-  /** When the request's node, with its grant, went on with the request; null before that. */
+  /** The time at which the request's node, with its grant, went on with the request; null before that. */
   admittedAt_ms: number | null;
   /**
-   * What the node certainly knows from answers: that there is a grant, that the request is settled, and the output
-   * tokens of its last checkpoint.
+   * The facts that the node certainly knows from the store's answers: that there is a grant, that the request is
+   * settled, and the output tokens of its last checkpoint.
    */
   grantKnown: boolean;
   settlementKnown: boolean;
   checkpointKnown: number;
-  /** The checkpoints that the store carried out: their tokens, and when they were sent. */
+  /** The checkpoints that the store carried out: their output tokens, and the times at which the node sent them. */
   checkpoints: { tokens: number; sentAt_ms: number; entry: Entry }[];
   ratesTakenAt_ms: number | null;
   /**
-   * Among how many processes the node divided the rate limits when it took the request's rates from its own share; null
-   * if they were taken in the store that the processes share.
+   * The number of processes among which the node divided the rate limits when it took the request's rates from its own
+   * share; null if they were taken in the store that the processes share.
    */
   ratesSharedAmong: number | null;
   /**
-   * When the store of the sliding rates last answered about the request, whatever the answer was. The node may read the
-   * answer much later.
+   * The time at which the store of the sliding rates last answered about the request, whatever the answer was. The node
+   * may read the answer much later.
    */
   ratesAskedAt_ms: number | null;
   refused: FaultCode | null;
   refusedAt_ms: number;
-  /** Whether an engine was asked, and has not failed of itself since. */
+  /** Whether an engine was asked for the answer and has not broken off by itself since. */
   engineAsked: boolean;
-  /** When the request's client left. */
+  /** The time at which the request's client disconnected. */
   leftAt_ms: number | null;
-  /** Whether the request's node has given up the hold as lost. */
+  /** Whether the request's node has given up the hold, which it believes to be lost. */
   isLost: boolean;
   /**
-   * The key is a delta; the value is the number of output tokens that the engine had produced with it, those before it
-   * included.
+   * The key is a delta; the value is the number of output tokens that the engine had produced up to and including this
+   * delta.
    */
   readonly tokensOf: Map<InferenceEvent, number>;
   /**
-   * The events that carry the engine's report on its usage, and whether any of them has passed the meter, which counts
-   * the usage.
+   * The events that carry the engine's usage report, and whether any of them has passed the meter, which counts the
+   * usage.
    */
   readonly reports: Set<InferenceEvent>;
   reported: boolean;
-  /** Output tokens of this attempt that have passed the meter. */
+  /** The output tokens of the current attempt that have passed the meter. */
   passed: number;
   /**
-   * Output tokens that may reach the client, and since when. For a stream: those that have passed the meter. For
-   * another answer: those with which it came to its end.
+   * The output tokens that may reach the client, and the time from which they may. For a stream: those that have passed
+   * the meter. For an unstreamed answer: those of the finished answer.
    */
   delivered: number;
   deliveredAt_ms: number;
@@ -96,14 +97,15 @@ export interface Account {
   ending: Ending | null;
   endedAt_ms: number;
   /**
-   * Whether the answer was to be kept in a log, but there was no log for it, so that it ends before any of it is read.
+   * Whether the answer was to be stored in a log, but no log could be opened for it, so that it ends before any of it
+   * is read.
    */
   hasNoLog: boolean;
-  /** What was written to the log of an answer that is kept. */
+  /** The text that was written to the log of an answer that is kept. */
   text: string;
   /**
-   * When the store was set back to a past that lacks something that it had answered about this request; null if it was
-   * not.
+   * The time at which a failover set the store back to a past that lacks an answer that it had given about this
+   * request; null if that did not happen.
    */
   setBackAt_ms: number | null;
   /** Whether the request was refused, or its settlement is confirmed. */
@@ -115,10 +117,7 @@ export interface Grant {
   entry: Entry;
   cells: Cell[];
   sessionStartsAt_ms: number;
-  /**
-   * The ids of the subjects that were limited at the grant, such as the key and its team, whatever the key's team is
-   * later.
-   */
+  /** The ids of the subjects that were limited at the grant, such as the key and the team that the key was in then. */
   subjects: readonly string[];
 }
 

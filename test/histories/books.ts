@@ -1,4 +1,5 @@
-// The store's totals, added up anew by the judge from records and holds after each of the store's steps.
+// Recomputes the store's totals from records and holds after each step of the store, and compares them with the store's
+// own totals and with limits.
 
 import type { Calendar } from "../../src/admin/store/calendar.ts";
 import { crowdedBy } from "../../src/core/admission/limited-by.ts";
@@ -40,24 +41,27 @@ export class Books {
    */
   #cellOfTotal = new Map<object, Cell>();
   #records = new Map<string, ModelRecord>();
-  /** Each organization's anchors (from which its weeks and months begin), as they were reported to the judge. */
+  /**
+   * The anchors of each organization (the instants from which its weeks and months begin), as they were reported to the
+   * judge.
+   */
   readonly #anchors: Map<string, Anchor[]>;
   readonly #spans = new Map<readonly Anchor[], Map<string, Interval>>();
   readonly #adjustments = new Map<string, { cell: Cell; added: number; entry: Entry }>();
-  /** The key is an organization's id; the value is how many of its requests ran when the judge last looked. */
+  /** The key is an organization's id; the value is the number of its running requests at the judge's previous check. */
   readonly #running = new Map<string, number>();
 
   constructor(
     readonly world: World,
     readonly accounts: ReadonlyMap<string, Account>,
     readonly say: Say,
-    /** Called once for each record of the ledger, with the account of its request. */
+    /** A callback for each new record of the ledger, with the account of its request. */
     readonly recorded: (account: Account, record: ModelRecord) => void,
   ) {
     this.#anchors = new Map(world.scenario.organizations.map(({ id, anchors }) => [id, anchors]));
   }
 
-  /** Adds all totals up anew; called after each step of the store. */
+  /** Recomputes all totals; called after each step of the store. */
   addUp(commands: readonly Command[], isChecked = true): void {
     const { model } = this.world.store;
     this.#newRecords();
@@ -88,8 +92,8 @@ export class Books {
   }
 
   /**
-   * An operator's entry, which changes a total by hand, was carried out, for the first time or again. It may go past a
-   * limit.
+   * Notes that the store carried out an operator's entry, which changes a total by hand, for the first time or once
+   * more. It may exceed a limit.
    */
   adjusted(entryId: string, organizationId: string, kind: Cell["kind"], nanos: number, entry: Entry): void {
     const known = this.#adjustments.get(entryId);
@@ -107,7 +111,7 @@ export class Books {
     this.addUp([], false);
   }
 
-  /** An admission was carried out. */
+  /** Notes that the store carried out an admission, with its answer. */
   decided(account: Account, admit: Admit, answer: LedgerAnswer, entry: Entry): void {
     switch (answer.answer) {
       case "granted":
@@ -130,7 +134,7 @@ export class Books {
     }
   }
 
-  /** The store has lost its last transactions: records and grants may be gone. */
+  /** Notes that the store has lost its last transactions: records and grants may be gone. */
   crashed(): void {
     const { holds, records } = this.world.store.model;
     this.#cellOfTotal = new Map();
@@ -167,7 +171,7 @@ export class Books {
   }
 
   /**
-   * Compares each total with its limit and its sum. What is past a limit that was lowered may stay, but must not rise.
+   * Compares each total with its limit and its sum. A total that exceeds a lowered limit may stay, but must not rise.
    */
   #compare(organization: OrganizationPlan, running: number, commands: readonly Command[], isChecked: boolean): void {
     const { id } = organization;
@@ -194,8 +198,8 @@ export class Books {
   }
 
   /**
-   * The highest of the limits in force and those that the batch carries. A batch goes by the limits that it carries,
-   * which its node knew when it sent the batch (decisions.ts).
+   * The highest of the limits in force and those of the batch: a batch is judged by the limits that it carries, which
+   * its node knew when it sent the batch (decisions.ts).
    */
   #limits(
     { id, extra }: OrganizationPlan,
@@ -258,9 +262,8 @@ export class Books {
   }
 
   /**
-   * All intervals that the window that begins at this time has had. It can have two: if the store's clock was set back
-   * after the window was opened, and a calendar was set meanwhile, the window may have another interval by that
-   * calendar.
+   * All intervals that the window with this beginning has had. It can have two: if the store's clock was set back after
+   * the window was opened, and a calendar was set meanwhile, the window may get another interval by that calendar.
    */
   #spansOf(organizationId: string, kind: Cell["kind"], startsAt_ms: number): readonly Interval[] {
     const span = this.#spanOf(organizationId, kind, startsAt_ms);
@@ -270,7 +273,7 @@ export class Books {
     return cell.spans;
   }
 
-  /** The interval of the window that begins at this time. */
+  /** The interval of the window with this beginning, by the anchors in force. */
   #spanOf(organizationId: string, kind: Cell["kind"], startsAt_ms: number): Interval {
     const anchors = this.#anchors.get(organizationId)!;
     if (kind === "session") return { startsAt_ms, endsAt_ms: startsAt_ms + session_ms };
@@ -283,7 +286,7 @@ export class Books {
     return span;
   }
 
-  /** The windows that a request is billed to if the store admits it now. */
+  /** The windows to which a request is billed if the store admits it now. */
   #cellsAt({ id }: OrganizationPlan, source: BillingSource, sessionStartsAt_ms: number, now_ms: number): Cell[] {
     const anchors = this.#anchors.get(id)!;
     const month_ms = monthAt(anchors, now_ms).startsAt_ms;
@@ -295,7 +298,7 @@ export class Books {
     ];
   }
 
-  /** The beginning of the session that is open now, or of the one that opens now. */
+  /** The beginning of the session that is open now, or else of the one that an admission would open now. */
   #sessionAt(organization: OrganizationPlan, now_ms: number): number {
     const openedAt_ms = this.#openedAt(organization);
     return now_ms < openedAt_ms + session_ms ? openedAt_ms : now_ms;

@@ -1,6 +1,6 @@
-// Limits of keys, people and teams in histories: which ones a seed makes, how they change, and what must hold of them after
-// each step. Two of three organizations have some. The keys of an organization take turns, and at first two of its three
-// keys are in one team.
+// Limits of keys, people and teams in histories: the limits that a seed generates, their changes, and the checks of
+// them after each step. Two of three organizations have such limits. An organization's requests use its keys in turn,
+// and at first two of its three keys are in one team.
 
 import type { SubjectReading, UsageLimits, WindowKind } from "../../src/core/store/ledger.ts";
 import { windowKinds } from "../../src/core/store/ledger.ts";
@@ -35,12 +35,12 @@ export interface Budgets {
   began: OwnLimits;
   /** All subjects that are limited at some time in the history. Their usage is counted from the beginning. */
   subjects: readonly ModelSubject[];
-  /** The limited subjects of a request for a model, with the key as it is at this moment. */
+  /** The limited subjects of a request for a model, with the key's team and person as they are now. */
   subjectsOf(keyId: string, model: string): readonly ModelSubject[];
 }
 
 const keys = 3;
-/** How many keys are in the first team, and how many are the first person's. */
+/** The number of keys in the first team, and also the number of keys of the first person. */
 const teamKeys = 2;
 const teamNames = ["team", "other team"] as const;
 const keyOfTurn = (turn: number) => `key_of_turn_${turn}`;
@@ -48,7 +48,7 @@ const keyOfTurn = (turn: number) => `key_of_turn_${turn}`;
 /** The key of a request, by the request's id: `req_7`. */
 export const keyIdOf = (requestId: string): string => keyOfTurn(Number(requestId.split("_")[1]) % keys);
 
-/** What the store's limits depend on: what is set at this moment, and what its clock says. */
+/** The inputs of the store's limits: the limits that are set at this moment, and the store's clock. */
 interface SetLimits {
   ownLimits(organizationId: string): OwnLimits;
   readonly clock_ms: number;
@@ -155,7 +155,7 @@ export function changedBudget(
   return { ...now, teams: new Map(now.teams).set(keyOfTurn(change.key), teams[change.team % teams.length]!) };
 }
 
-/** The ids, as nodes know them, of the subjects whose limits, raise or team are not the same before and after. */
+/** The ids, as nodes know them, of the subjects whose limits, raise or team differ before and after. */
 export function changedSubjects(organizationId: string, before: OwnLimits, after: OwnLimits): string[] {
   const named = [...after.limits].filter(([id, limits]) => before.limits.get(id) !== limits).map(([id]) => id);
   const raised = [...new Set([...(before.raises?.keys() ?? []), ...(after.raises?.keys() ?? [])])].filter(
@@ -172,13 +172,13 @@ export function changedSubjects(organizationId: string, before: OwnLimits, after
 export const knownAs = (organizationId: string, id: string): string =>
   parentOf(id).replace(`${organizationId} key_`, "key_").replace(`${organizationId} per_`, "per_");
 
-/** What was used of a window when the check last looked at it. */
+/** The amounts of a window at the previous check: used, and used and held together (`taken`). */
 interface Seen {
   taken: number;
   used: number;
 }
 
-/** What the records and the holds of a subject say of one window. */
+/** The sum of a subject's records and of its holds in one window. */
 interface Sum {
   kind: WindowKind;
   startsAt_ms: number;
@@ -187,27 +187,27 @@ interface Sum {
 }
 
 /**
- * The sums and limits of every limited subject other than organizations. The judge adds the sums up itself, from
+ * The sums and limits of every limited subject other than organizations. The sums are computed independently, from
  * records and holds.
  */
 export class BudgetBooks {
   /**
-   * The key is the store's object for a total, which lives until a crash; the value is its amounts when the judge last
-   * looked.
+   * The key is the store's object for a total, which lives until a crash; the value is the amounts at the previous
+   * check.
    */
   readonly #seen = new WeakMap<object, Seen>();
   #running = new Map<string, number>();
 
   constructor(
     readonly budgetsBy: ReadonlyMap<string, Budgets>,
-    /** Each account has the subjects that were limited when its request was admitted. */
+    /** The accounts of requests; each has the subjects that were limited when its request was admitted. */
     readonly accounts: ReadonlyMap<string, Account>,
     readonly say: Say,
   ) {}
 
   /**
-   * Compares all totals with limits and sums. A total that is past a limit that was lowered may stay, but must not
-   * rise. `isChecked` is false when the store was set back to the past.
+   * Compares all totals with limits and sums. A total that exceeds a lowered limit may stay, but must not rise.
+   * `isChecked` is false when the store was set back to the past.
    */
   addUp(model: LedgerModel, isChecked: boolean): void {
     const sums = new Map<string, Sum[]>();
@@ -286,8 +286,8 @@ const sumAt = (sums: readonly Sum[], kind: WindowKind, startsAt_ms: number): Sum
   sums.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
 
 /**
- * The least room of all windows of these subjects, those of the organization excepted, in nanos, as the windows were
- * read.
+ * The fewest nanos that any window of these subjects leaves, as the windows were read; windows of the organization do
+ * not count here.
  */
 export function ownRoomOf(subjects: readonly SubjectReading[] = []): number {
   const rooms = subjects.flatMap(({ windows }) =>

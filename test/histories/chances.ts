@@ -1,9 +1,9 @@
-// Each kind of thing that a seed decides has random numbers of its own, so that a replay that leaves something out changes
-// nothing about the rest.
+// Random numbers by purpose: each kind of thing that a seed decides has its own, so that a replay that leaves something
+// out changes nothing about the rest.
 
 import { type Chance, chanceOf } from "../faults/chance.ts";
 
-/** The random numbers for one thing: the one of this kind with this index in a seed's history. */
+/** The random numbers of one thing, by its kind and its index in the seed's history. */
 export function chanceFor(seed: number, kind: number, index: number, number = 0): Chance {
   let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(kind + 1, 0xc2b2ae35);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x27d4eb2f) ^ Math.imul(index + 1, 0x165667b1);
@@ -11,7 +11,7 @@ export function chanceFor(seed: number, kind: number, index: number, number = 0)
   return chanceOf(mixed ^ (mixed >>> 16));
 }
 
-/** The kinds of things that have random numbers of their own. */
+/** The kinds of things that have separate random numbers. */
 export const kindOf = {
   world: 1,
   node: 2,
@@ -29,5 +29,5 @@ export const betweenOf =
   (chance: Chance): Between =>
   (from, to) =>
     from + chance.below(to - from + 1);
-/** A random number between `from` and `to`, evenly spread over their orders of magnitude. */
+/** A random number between `from` and `to`, distributed evenly over the orders of magnitude. */
 export const spread = (chance: Chance, from: number, to: number) => Math.round(from * (to / from) ** chance.next());

@@ -1,5 +1,5 @@
-// Everything else that happens in a history besides its faults: an administrator decides something while requests run,
-// clocks are set, the store stands still, or a failover sets the store back to the past.
+// The changes in a history (a simulated run) that are not faults of nodes or wires: an administrator decides something
+// while requests run, clocks are set, the store stands still, or a failover sets the store back to the past.
 
 import { type Calendar, weekDays } from "../../src/admin/store/calendar.ts";
 import type { WindowKind } from "../../src/core/store/ledger.ts";
@@ -9,11 +9,11 @@ import { type BudgetChange, budgetChangeOf } from "./budgets.ts";
 import { betweenOf, spread } from "./chances.ts";
 
 export type ChangePlan =
-  /** An organization's plan has other limits from now on. */
+  /** An organization's plan gets other limits. */
   | { at_ms: number; kind: "plan"; organization: number; plan: Plan }
   | { at_ms: number; kind: "anchor"; organization: number; anchor_ms: number }
   | { at_ms: number; kind: "calendar"; organization: number; calendar: Calendar | null }
-  /** An operator's entry, which changes a total by hand, and which may be sent again. */
+  /** An operator's entry changes a total by hand; the entry may be sent again. */
   | {
       at_ms: number;
       kind: "adjust";
@@ -22,16 +22,19 @@ export type ChangePlan =
       nanos: number;
       again_ms: number | null;
     }
-  /** The key with which this organization's requests came is revoked. */
+  /** The key of this organization's requests is revoked. */
   | { at_ms: number; kind: "revoke"; organization: number }
   /**
-   * From now on, a key, a person or a team has other limits or a raise, for all models or some; or a key is in another
-   * team, or a person in another team or organization.
+   * A key, a person or a team gets other limits or a raise, for all models or some; or a key moves to another team, or
+   * a person to another team or organization.
    */
   | ({ at_ms: number; organization: number } & BudgetChange)
   /** The store's clock is set, forward or back. */
   | { at_ms: number; kind: "clock"; by_ms: number }
-  /** The store does nothing for a while, and then all that came meanwhile: a table is locked, or its machine is paused. */
+  /**
+   * The store does nothing for a while, and then carries out all that came meanwhile, as when a table is locked or the
+   * machine is paused.
+   */
   | { at_ms: number; kind: "stall"; for_ms: number }
   /** The store and all nodes do nothing for a while. */
   | { at_ms: number; kind: "pause"; for_ms: number }
@@ -113,8 +116,8 @@ export function changeOf(chance: Chance, organizations: readonly { plan: Plan }[
 }
 
 /**
- * A calendar in a zone whose clocks change in November, or in one whose days begin when windows do in many histories
- * (scenario.ts).
+ * A calendar in one of a few zones: one whose clocks change in November, and others whose days begin when windows do in
+ * many histories (scenario.ts).
  */
 export function calendarOf(chance: Chance): Calendar {
   return {
@@ -124,7 +127,7 @@ export function calendarOf(chance: Chance): Calendar {
   };
 }
 
-/** A plan with other limits: most are lowered; some are raised, or do not limit any more. */
+/** A plan with other limits: most are lowered; some are raised or removed. */
 function planOf(chance: Chance, plan: Plan): Plan {
   const limit = (was: number | null) => {
     const dice = chance.next();

@@ -1,4 +1,4 @@
-// Runs one request: an engine and a reader around a run (src/core/usage/run.ts).
+// Runs one request of a history: a simulated engine and a reader around a run of the product (src/core/usage/run.ts).
 
 import type { Settlement } from "../../src/core/admission/reservation.ts";
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
@@ -43,7 +43,7 @@ function modelOf(plan: RequestPlan): CatalogModel {
   };
 }
 
-/** A stand-in for the engine of a catalog: the engine here is not asked over a wire. */
+/** A stand-in for the catalog's engine, because the simulated engine is not asked over a network. */
 const nowhere: EngineProgress = {
   ...initialProgress(),
   route: {
@@ -57,7 +57,7 @@ const nowhere: EngineProgress = {
 };
 
 const code_units_per_token = 4;
-/** Counts output exactly, whatever the deltas: how a count is learned is no part of these histories. */
+/** Counts output exactly, whatever the deltas: learning a calibration is not tested by these histories. */
 const calibration: OutputCalibration = {
   of: () => ({
     tokens: ({ streamed, whole }) => (codeUnitsOf(streamed) + codeUnitsOf(whole)) / code_units_per_token,
@@ -111,7 +111,7 @@ function followed({ defects }: World, planNow: () => Plan): (() => Plan) | undef
   return defects.hidesChange ? () => Object.assign(same, planNow()) : planNow;
 }
 
-/** Runs one request. `kept`: set if the request has an idempotency key. */
+/** Runs one request. `kept` is the stored run of a request with an idempotency key; null without a key. */
 export async function request(
   world: World,
   judge: Judge,
@@ -141,8 +141,8 @@ export async function request(
     left = true;
     account.leftAt_ms = world.time.now_ms;
     call.abort(new Fault("internal_error", "The client closed the connection."));
-    // Only a stream's run is ended here. An answer that is not streamed is collected, and the collector itself waits
-    // for the run's end.
+    // Only a stream's run is ended here. An answer that is not streamed is collected, and the collector waits for the
+    // run's end.
     if (plan.stream) void run?.[Symbol.asyncDispose]();
   }
 
@@ -193,8 +193,7 @@ export async function request(
     },
     inputEstimate: { observe() {} },
     tokenizing: () => null,
-    // A calibration of our own, so that tokens are counted exactly: an engine that sends one token a delta does not
-    // mislead the count for another engine.
+    // An exact calibration, because an engine that sends one token a delta would mislead the count for another engine.
     outputCalibration: calibration,
     watcher: { granted() {}, ended() {} },
     open(asked) {
@@ -237,7 +236,7 @@ export async function request(
 }
 
 /**
- * Opens the log, or the background response, before anything of the answer is read. Returns false if that was refused.
+ * Opens the log, or the background response, before any part of the answer is read. Returns false if that was refused.
  */
 async function opened(kept: KeptRun, judge: Judge, node: Node, plan: RequestPlan): Promise<boolean> {
   try {
@@ -253,7 +252,7 @@ async function opened(kept: KeptRun, judge: Judge, node: Node, plan: RequestPlan
 
 /**
  * Tries the engines as `Attempts` does (src/core/usage/attempts.ts): if one breaks off an unstreamed answer, another
- * one is asked.
+ * engine is asked.
  */
 async function* engines(
   node: Node,
@@ -290,7 +289,10 @@ async function* engines(
 const begun = { type: "response-start", model: "acme/writer-1", createdAtSeconds: 0 } as const;
 const brokeOff = new Fault("upstream_unavailable", "The engine broke off.");
 
-/** The events of one engine's answer. The account learns what each event stands for. */
+/**
+ * The events of one engine's answer. The request's account notes which events are reports, and the tokens of each
+ * delta.
+ */
 async function* engine(
   node: Node,
   plan: RequestPlan,
@@ -308,8 +310,8 @@ async function* engine(
   };
   let told = 0;
   /**
-   * Makes the engine's report that follows the event `before`. A report whose output is not believed still counts for
-   * its input; one whose input is not believed does not count.
+   * Makes the engine's report that follows the event `before`. A report with an implausible output still counts for its
+   * input; one with an implausible input does not count at all.
    */
   const reported = (before: InferenceEvent): InferenceEvent => {
     const event = reportOf(plan, produced, told++);
@@ -323,7 +325,7 @@ async function* engine(
       if (plan.engine === "whole" && plan.breaksOff) throw brokeOff;
       const batch: InferenceEvent[] = [];
       if (index === 0) batch.push({ type: "part-start", index: 0, part: { kind: "text" } });
-      // One read may bring several deltas, and a window may have room for the first of them alone.
+      // One read may bring several deltas, of which a window may have room only for the first.
       const half = tokens > 1 && index % 3 === 0 ? tokens >> 1 : 0;
       if (half > 0) batch.push(piece(half));
       batch.push(piece(tokens - half));
@@ -345,7 +347,7 @@ async function* engine(
   }
 }
 
-/** The report, honest or not, of an engine that has sent `told` reports before. */
+/** The report, honest or not, of an engine that has already sent `told` reports. */
 function reportOf({ inputTokens, lie }: RequestPlan, produced: number, told: number): InferenceEvent {
   const usage = { ...noUsage, inputTokens, outputTokens: produced, source: "reported" as const };
   switch (lie) {
@@ -367,7 +369,7 @@ function reportOf({ inputTokens, lie }: RequestPlan, produced: number, told: num
   }
 }
 
-/** Waits until this much time has passed on a node that runs; rejects when the signal is aborted. */
+/** Waits until this much time has passed while the node runs; rejects when the signal is aborted. */
 function sleep(node: Node, for_ms: number, signal: Signal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const listening = signal.listen(reject);

@@ -1,5 +1,5 @@
-// Judges what must follow when an administrator decides something while requests run: limits that are lowered, keys that
-// are revoked.
+// Judges the effects of an administrator's decisions on running requests: limits that are lowered, keys that are
+// revoked.
 
 import type { Command, UsageLimits } from "../../src/core/store/ledger.ts";
 import type { Plan } from "../../src/core/store/plan.ts";
@@ -15,18 +15,18 @@ import { isHindered } from "./verdict.ts";
 import { reaches, type World } from "./world.ts";
 
 /**
- * How long a node may go by an old limit when the message of a change was lost, in milliseconds: it reads the limits
- * every second, and its clock may go slow.
+ * How long a node may apply an old limit when the message of a change was lost, in milliseconds: it reads the limits
+ * every second, and its clock may be slow.
  */
 const known_ms = 1_200;
 /**
- * How much longer an admission may go by an old limit: it goes by the plan that counted when its request came, and
- * waits for rates and its grant.
+ * How much longer an admission may apply an old limit: it takes the plan that was in force when its request came, and
+ * then waits for rates and its grant.
  */
 const admitted_ms = 6_000;
 /**
- * How long a request may go on after its key was revoked. Nodes ask for revoked keys once a second, by a clock that may
- * go slow.
+ * How long a request may go on after its key was revoked, in milliseconds. Nodes ask for revoked keys once a second, by
+ * a clock that may be slow.
  */
 const ended_ms = 1_100;
 
@@ -34,7 +34,7 @@ function isKept(node: Node, world: World, since_ms: number): boolean {
   return isHindered(world, node, since_ms) || reaches(node.askingTroubles, since_ms, world.time.now_ms);
 }
 
-/** Checks that a command goes by a plan in force, or by one that its node could not yet know to be replaced. */
+/** Checks that a command applies a plan in force, or one of which its node could not yet know that it was replaced. */
 export function judgeLimits(world: World, account: Account, command: Command, say: Say): void {
   if (!("limits" in command)) return;
   const name = `${command.verb} ${"nanosTotal" in command ? command.nanosTotal : ""}`;
@@ -62,7 +62,7 @@ function isOf(plan: Plan, limits: UsageLimits): boolean {
   );
 }
 
-/** Judges whether an answer may go on, when more of it is forwarded, up to this many tokens. */
+/** Judges whether an answer may still be forwarded, when it is forwarded up to this many tokens. */
 export function judgeStanding(world: World, account: Account, tokens: number, say: Say): void {
   const { plan, organization } = account;
   const { now_ms } = world.time;
@@ -72,14 +72,12 @@ export function judgeStanding(world: World, account: Account, tokens: number, sa
   judgeReview(world, account, tokens, say);
 }
 
-/**
- * Checks that what is held beyond a limit that was lowered has been given back before more of the answer is forwarded.
- */
+/** Checks that nanos held beyond a lowered limit have been given back before more of the answer is forwarded. */
 function judgeReview(world: World, account: Account, tokens: number, say: Say): void {
   const { plan, grant } = account;
   const { now_ms } = world.time;
   if (!grant || account.setBackAt_ms !== null || tokens * prices.output === 0) return;
-  // In two cases what is held may be past the limit: a late copy of a growth holds once more what was given back, and
+  // In two cases the held nanos may exceed the limit: a late copy of a growth holds once more what was given back, and
   // an operator's entry counts only at the next growth. Such histories are not judged.
   const { doubled, slow } = world.scenario.weather;
   if (doubled > 0 || slow > 0 || world.scenario.faults.some(({ kind }) => kind === "adjust")) return;
@@ -90,14 +88,14 @@ function judgeReview(world: World, account: Account, tokens: number, say: Say): 
   }
 }
 
-/** One window of a subject, with its limit, in which a request counts. */
+/** A limit on a request: one window of a subject in which the request counts. */
 interface Bound {
   name: string;
-  /** Since when this limit is in force. */
+  /** The time from which this limit is in force. */
   since_ms: number;
   limit: number | null;
   taken: number;
-  /** The nodes that must have learned of the limit before it is certain to be kept. */
+  /** The nodes that must have learned of the limit before the judge can expect that it is kept. */
   knownBy: readonly (Node | undefined)[];
 }
 
@@ -110,7 +108,7 @@ function boundsOf(world: World, { plan, organization, node }: Account, { cells }
   const bounds = cells.map(({ kind, used, held }): Bound => {
     const whole = kind === "extra" ? null : limits[kind];
     const limit = whole === null ? null : limitIn(whole, hold.windows[kind]);
-    // A node that was cut off may admit once more by the plan that it knew.
+    // Any node that was cut off may still admit a request by its old plan, so all nodes must know the limit.
     return { name: `its ${kind}`, since_ms, limit, taken: used + held, knownBy: world.nodes };
   });
   for (const { subject, windows } of hold.own)
@@ -130,8 +128,8 @@ export function raisedPlan({ store }: World, organizationId: string, below: Usag
 }
 
 /**
- * Since when a subject has its present limits. A raise ends by the store's clock, so a change of that clock may end it,
- * too.
+ * The time from which a subject has its present limits. A raise ends by the store's clock, so setting that clock may
+ * end it, too.
  */
 function limitedFrom_ms({ office, store, steps }: World, organizationId: string, id: string): number {
   const set_ms = office.limitedFrom_ms(knownAs(organizationId, id));

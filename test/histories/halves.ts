@@ -1,4 +1,5 @@
-// Sixteen hundred histories, and in `npm run test:deep` twenty thousand: two test files share them, so that two cores do.
+// The tests of 1,600 histories (simulated runs), in `npm run test:deep` 20,000. Two test files run half of them each,
+// so that two cores work.
 
 import { expect, test } from "bun:test";
 import { isDeep, times } from "../harness/depth.ts";
@@ -7,7 +8,7 @@ import { manyHistories, seedsOf } from "./many.ts";
 const histories = times(800, 2_500);
 const parts = isDeep ? [0, 1, 2, 3] : [0];
 /**
- * The least number of times that each event must be seen. The rarest one is expected some 45 times in 2,500 histories,
+ * The least number of times that each event must happen. The rarest one is expected some 45 times in 2,500 histories,
  * and by chance fewer than 30 times in one run of a hundred.
  */
 const least = times(1, 20);

@@ -1,5 +1,5 @@
-// Carries out what a history does to its nodes and stores, and what an administrator decides meanwhile; and begins the
-// quiet at its end, in which nothing goes wrong.
+// Carries out a history's faults of nodes and stores and its administrators' decisions; and begins the quiet phase at
+// its end, in which nothing goes wrong.
 
 import type { OwnLimits } from "../core/store/budget-model.ts";
 import { hasCalendar } from "../core/store/windows-model.ts";
@@ -97,14 +97,14 @@ export function harm(world: World, judge: Judge, fault: FaultPlan, start: (index
   }
 }
 
-/** Begins the quiet at the end of a history, in which nothing goes wrong. */
+/** Begins the quiet phase at the end of a history, in which nothing goes wrong. */
 export function calm(world: World, start: (index: number) => void): void {
   world.tell(() => "from here on all goes well");
   world.quiet = true;
   oneAtLeast(world, start);
 }
 
-/** Starts a node if none runs: a node must recover what is left. */
+/** Starts a node if none runs, because a node must recover the holds that are left. */
 function oneAtLeast({ nodes }: World, start: (index: number) => void): void {
   if (nodes.every((node) => !node || node.clock.crashed)) start(nodes.findIndex((node) => node));
 }
@@ -127,7 +127,7 @@ type Decision = Extract<
   }
 >;
 
-/** Carries out what an administrator decides. A decision waits for nothing, and no failover of the store forgets it. */
+/** Carries out an administrator's decision. It is stored at once, and no failover of the store undoes it. */
 function decide(world: World, judge: Judge, decision: Decision): void {
   const { store, office, scenario } = world;
   if (decision.kind === "clock") {
@@ -148,7 +148,7 @@ function decide(world: World, judge: Judge, decision: Decision): void {
       store.setCalendar(id, decision.calendar);
       return;
     case "anchor":
-      // Management refuses an anchor if there is a calendar.
+      // Management refuses a new anchor while the organization has a calendar.
       if (hasCalendar(store.anchors(id), store.now_ms)) return;
       world.tell(() => `${id} has a new anchor`);
       judge.anchored(id, decision.anchor_ms);

@@ -1,5 +1,5 @@
-// A history: several nodes over one store, clients that come and leave, wires that lose, double and delay, nodes that
-// crash and freeze, a store that goes away. A seed makes all of it, and replays it exactly.
+// A history is a simulated run that a seed generates and replays exactly: several nodes over one store, clients that
+// come and leave, wires that lose, double and delay messages, nodes that crash and freeze, a store that goes away.
 
 import { noUsage } from "../../src/core/inference/usage.ts";
 import type { Command, RequestFacts } from "../../src/core/store/ledger.ts";
@@ -16,13 +16,13 @@ import { type FaultPlan, type RequestPlan, type Scenario, scenarioOf } from "./s
 import { type Keep, noWeather, World } from "./world.ts";
 
 export interface HistoryOptions {
-  /** What a replay keeps; the rest is left out. */
+  /** The parts of the history that a replay keeps; the rest is left out. */
   keep?: Keep;
   /** The only kinds of faults that may happen. With this option every message passes quickly, and once. */
   only?: readonly FaultPlan["kind"][] | undefined;
-  /** Rules that are taken out. */
+  /** The defects to simulate, each of which removes a rule of the protocol. */
   defects?: Defects;
-  /** Whether to keep a trace of what happened. */
+  /** Whether to record a trace of the events. */
   traced?: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface History {
 }
 
 /**
- * How long a history may go on after the last thing that goes wrong: a history that is not over by then never will be.
+ * How long a history may go on after the last fault, in milliseconds: a history that has not ended by then never will.
  * The request of a key and each of its repeats may run for half a minute, one after the other, if one engine after
  * another breaks off.
  */
@@ -95,7 +95,7 @@ export function runHistory(seed: number, options: HistoryOptions = {}): History 
 
 const isServing = (node: Node | undefined): node is Node => node?.runs === true && !node.drains;
 
-/** The same request once more, by a client that stays. */
+/** A repeat of the same request, by a client that does not disconnect. */
 const repeatOf = (plan: RequestPlan, time: number, node: number): RequestPlan => ({
   ...plan,
   id: `req_${plan.index + 1 + 1_000 * time}`,

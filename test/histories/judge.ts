@@ -1,5 +1,5 @@
-// The judge watches a history (a simulated sequence) from outside, knows what was asked, answered, forwarded and reported,
-// and says which rule is broken.
+// The judge observes a history (a simulated run) from outside: it knows all requests, answers, forwarded tokens and
+// reports, and names the first rule that is broken.
 
 import type { Calendar } from "../../src/admin/store/calendar.ts";
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
@@ -55,7 +55,7 @@ export class Judge {
     this.#books = new Books(world, this.accounts, this.say, (account, record) => this.#recorded(account, record));
   }
 
-  /** Notes a violation; only the first one counts. */
+  /** Reports a violation; only the first one counts. */
   readonly say = (rule: Rule, sentence: string): void => {
     this.violation ??= { rule, sentence };
   };
@@ -83,7 +83,7 @@ export class Judge {
     }
   }
 
-  /** The answers of a batch have come to its node. */
+  /** The answers to a batch have reached its node. */
   answered(commands: readonly Command[], answers: readonly LedgerAnswer[]): void {
     for (const [index, command] of commands.entries()) {
       const account = this.accounts.get(command.requestId);
@@ -113,7 +113,7 @@ export class Judge {
     const stranger = () => this.say("refusal", `${plan.id} was refused as ${fault.code}, and not by the store`);
     switch (fault.code) {
       case "usage_limit_reached":
-        // A request that alone exceeds the limit of a minute has this code as well.
+        // A request that by itself exceeds the limit of a minute has this code as well.
         if (fault.details.body?.limit === "tokens_per_minute")
           judgeRateRefusal(this.world, this.accounts.values(), account, this.say);
         else if (!by("exhausted")) stranger();
@@ -161,7 +161,7 @@ export class Judge {
       this.say("lease", `${id} was forwarded ${store.now_ms - hold.leaseUntil_ms} ms after its lease`);
   }
 
-  /** The request's node has given up the hold as lost. */
+  /** The request's node has given up the hold, which it believes to be lost. */
   lost(account: Account): void {
     const { plan, node, setBackAt_ms, askedAt_ms } = account;
     account.isLost = true;
@@ -199,7 +199,7 @@ export class Judge {
     account.over = true;
   }
 
-  // The following functions are called for what clients with an idempotency key get.
+  // The following functions are called for the answers that clients with an idempotency key get.
 
   asksWithKey(asked: Asked): void {
     this.#kept.asks(asked);
@@ -237,11 +237,14 @@ export class Judge {
       if (command.verb === "checkpoint" && answer.answer === "extended")
         account.checkpoints.push({ tokens: command.usage.outputTokens, sentAt_ms, entry });
     }
-    // A checkpoint moves no nanos; if one did, the next sums would say so.
+    // A checkpoint changes no held or used nanos; if one did, the next sums would show it.
     if (commands.some(({ verb }) => verb !== "checkpoint")) this.#addUp(commands);
   }
 
-  /** A sweep was carried out. `hasWaited`: the node did not believe the store's clock, so the sweep settled nothing. */
+  /**
+   * The store carried out a sweep. `hasWaited`: the node did not believe the store's clock, so the sweep settled
+   * nothing.
+   */
   recovered(settled: number, hasWaited: boolean): void {
     if (hasWaited) this.counts["sweeps that met a clock that was set"] += 1;
     if (settled > 0) this.#addUp([]);
@@ -311,7 +314,7 @@ export class Judge {
     else this.counts["limits of keys and teams changed while requests ran"] += 1;
   }
 
-  /** Counts raises that were set earlier and may have ended by now. */
+  /** Counts the raises that were set earlier and may have ended by now. */
   raiseEnded(organizationId: string, { raises }: OwnLimits): void {
     const now = this.world.store.ownLimits(organizationId).raises;
     const lapsed = endedSince(now, Number.NEGATIVE_INFINITY, this.world.store.now_ms);
@@ -325,8 +328,8 @@ export class Judge {
   }
 
   /**
-   * The counter of sliding rates answered. `sharedAmong`: among how many processes the limits were divided, when a node
-   * counted its own share; null: Redis counted.
+   * The counter of sliding rates answered. `sharedAmong`: the number of processes among which the limits were divided,
+   * if a node counted against its own share; null if Redis counted.
    */
   counted(requestId: string, answer: RateAnswer, sharedAmong: number | null): void {
     const account = this.accounts.get(requestId)!;
@@ -374,8 +377,8 @@ export class Judge {
     const { store, time } = this.world;
     this.world.tell(() => `${plan.id} forwards up to ${tokens} tokens`);
     judgeStanding(this.world, account, tokens, this.say);
-    // If the store has forgotten the grant because it was set back, the node still believes that it has one, and may
-    // forward.
+    // If the store was set back and has forgotten the grant, the node still believes that it has the grant, and may
+    // forward tokens.
     const believes = isSetBack(account, time.now_ms);
     if (!believes && (!grant || grant.entry.lost || grant.entry.durableAt_ms > time.now_ms))
       this.say("grant", `${plan.id} forwarded ${tokens} tokens before its grant was durable`);
@@ -417,6 +420,6 @@ export class Judge {
   }
 }
 
-/** Whether the subject is a pattern of models that limits anything at that moment. */
+/** Whether the subject is a pattern of models that has any limit at this moment. */
 const isForModels = ({ models, windows, concurrentRequests }: SubjectReading): boolean =>
   models !== undefined && (concurrentRequests !== null || windowKinds.some((kind) => windows[kind].limit !== null));

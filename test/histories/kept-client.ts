@@ -1,5 +1,5 @@
-// A request with an idempotency key: the product's own parts claim the key, write the log, and follow it for whoever asks
-// again (src/features/responses).
+// A request with an idempotency key: the product's own code (src/features/responses) claims the key, writes the log of
+// the answer, and reads the log for clients that repeat the request.
 
 import type { Principal } from "../../src/core/auth/verdict.ts";
 import type { Call } from "../../src/core/http/call.ts";
@@ -21,7 +21,9 @@ import { readerEnding, readerEnds } from "./reader-ends.ts";
 import type { RequestPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
 
-/** The part of a `Call` that the code for kept answers (those that can be read again) uses. */
+/**
+ * The members of a `Call` that are used by the product's code for kept answers (stored so that they can be read again).
+ */
 class KeyedCall {
   readonly signal = new Cancellation();
   readonly client = new Cancellation();
@@ -40,7 +42,7 @@ class KeyedCall {
   }
 }
 
-/** A run whose answer is kept, as its client in a history sees it (client.ts). */
+/** A run whose answer is kept (stored for repeats), as its client in a history sees it (client.ts). */
 export class KeptRun {
   readonly keeping: Keeping;
   readonly #call: KeyedCall;
@@ -66,7 +68,7 @@ export class KeptRun {
     return this.#call.client.aborted;
   }
 
-  /** Opens the log or the response, before anything of the answer is read. Throws Faults. */
+  /** Opens the log or the response, before any part of the answer is read. Throws Faults. */
   async begins(): Promise<void> {
     const { isBackground, stream } = this.plan;
     if (isBackground) await this.keeping.respond(this.#response("in_progress"));
@@ -81,7 +83,7 @@ export class KeptRun {
     this.#call.notes.outcome = outcome;
   }
 
-  /** Does what src/features/responses/first-client.ts and whole.ts do with events that have passed the meter. */
+  /** Handles events that have passed the meter as src/features/responses/first-client.ts and whole.ts do. */
   async writes(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
     const { plan, keeping } = this;
     if (batch.some(({ type }) => type === "part-start")) this.#call.notes.firstPart_ms = 1;
@@ -98,7 +100,7 @@ export class KeptRun {
     if (plan.stream || last === "response-end") await keeping.end();
   }
 
-  /** Does what src/features/responses/background.ts does. */
+  /** Handles the events of a background response as src/features/responses/background.ts does. */
   async #goesOnTo(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
     const last = batch.at(-1);
     if (last?.type === "response-failed") await this.keeping.fails(last.fault);
@@ -155,7 +157,7 @@ async function follow(judge: Judge, asked: Asked, earlier: Follower): Promise<vo
   }
 }
 
-/** How often a client asks for a background response. */
+/** The interval at which a client asks for a background response. */
 const poll_ms = 1_000;
 
 async function poll(judge: Judge, asked: Asked, { name }: EarlierResponse): Promise<void> {

@@ -1,5 +1,5 @@
-// Whether an idempotency key keeps its promise: one answer, the same for all who ask, charged once at most; and whether its
-// run goes on without its client.
+// Judges the guarantees of idempotency keys: each key has one answer, the same for all who repeat the request, charged
+// once at most; and its run continues after its client has disconnected.
 
 import type { Fault } from "../../src/core/inference/fault.ts";
 import type { Ending } from "../../src/core/usage/record.ts";
@@ -23,7 +23,9 @@ interface Parts {
 export class KeptJudge {
   readonly #parts: Parts;
   readonly #asking = new Set<Asked>();
-  /** The key is the id of a run whose node is gone; the value is when its failure was first read. */
+  /**
+   * The key is the id of a run whose node is gone; the value is the time at which a client first read of that failure.
+   */
   readonly #buried = new Map<string, number>();
 
   constructor(parts: Parts) {
@@ -38,7 +40,7 @@ export class KeptJudge {
     this.#asking.delete(asked);
   }
 
-  /** A run whose answer is kept has ended. */
+  /** Judges the end of a run whose answer is kept (stored for repeats). */
   ended({ plan }: Account, ending: Ending, { isLeft, isKept }: { isLeft: boolean; isKept: boolean }): void {
     const { counts, say } = this.#parts;
     if (isLeft && ending.outcome === "completed") counts["kept answers that went on without their client"] += 1;
@@ -67,7 +69,7 @@ export class KeptJudge {
     this.#buried.set(runId, Math.min(buried_ms ?? Number.POSITIVE_INFINITY, world.time.now_ms));
   }
 
-  /** A background response has ended. `response` is null if the response is gone. */
+  /** Judges a background response that has ended. `response` is null if the response is gone. */
   fetched({ plan }: Asked, runId: string, response: { status: string; output: unknown } | null): void {
     const { world, accounts, counts, say } = this.#parts;
     world.tell(() => `${plan.id} fetches the response of ${runId}: ${JSON.stringify(response)}`);
@@ -93,22 +95,22 @@ export class KeptJudge {
   }
 
   /**
-   * Whether the writer of a key's answer may have got its grant just when its key was given up: a writer that was
-   * frozen before that, or whose claim seems old because the store's clock was set since.
+   * Whether the run that writes a key's answer may have got its grant just when another node gave the key up: the run's
+   * node was frozen before that, or its claim seemed old because the store's clock was set since.
    */
   #isWriterBack(first: string, at_ms: number): boolean {
     const { world, accounts } = this.#parts;
     const run = accounts.get(first);
     if (!run) return false;
-    // The claim of the key is older than `askedAt_ms`, as the run asks for its admission only after it.
+    // The key was claimed before `askedAt_ms`, because the run asks for its admission only after the claim.
     const since_ms = run.askedAt_ms - retry_ms;
     const seemsOld = wasSet(world, since_ms) && at_ms <= (run.admittedAt_ms ?? Number.POSITIVE_INFINITY);
     return seemsOld || isHindered(world, run.node, since_ms);
   }
 
   /**
-   * A log is lost only if something befell the stores, or kept a writer from them; a node that is gone does not lose
-   * it.
+   * Judges that a log was lost. That is allowed only if the stores had a fault, or a fault kept a writer from them; a
+   * node that is gone is no reason.
    */
   #lost(id: string, first: string): void {
     const { world, accounts, counts, say, flushes } = this.#parts;
@@ -132,16 +134,16 @@ export class KeptJudge {
     for (const [first, runs] of Map.groupBy(keyed, ({ plan }) => plan.first)) {
       if (runs.length > 1)
         counts["repeats that ran anew, as their first was refused, failed or gone"] += runs.length - 1;
-      // A failover may have forgotten the claim.
+      // A failover may have forgotten the key's claim.
       if (runs.some(({ setBackAt_ms }) => setBackAt_ms !== null)) continue;
-      // A run that was refused is left out: a copy of its admission may have come late and been charged (verdict.ts,
+      // A refused run does not count: a late copy of its admission may have been carried out and charged (verdict.ts,
       // judgeRecovery).
       const charged = runs.filter((run) => !run.refused && this.#costOf(run) > 0).map(({ plan }) => plan.id);
       if (charged.length > 1) say("key", `the key of ${first} was charged for ${charged.join(" and ")}`);
     }
   }
 
-  /** The charge for a run, without the part that costs nothing because the run's limits had no room for it. */
+  /** The charge for a run, without the uncharged part, for which the run's limits had no room. */
   #costOf({ plan: { id } }: Account): number {
     const { records } = this.#parts.world.store.model;
     const both = [records.get(id), records.get(lateIdOf(id))];

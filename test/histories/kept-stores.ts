@@ -1,5 +1,5 @@
-// The statements about kept answers that a node sends to the database, over a wire that may fail; and the product's own
-// code for kept answers on top of them.
+// The statements about kept answers (stored for repeats) that a node sends to the database, over a wire that may fail;
+// and the product's own code for kept answers, which uses them.
 
 import type { Ledger } from "../../src/core/store/ledger.ts";
 import type { KeepingNeeds } from "../../src/features/responses/needs.ts";
@@ -65,7 +65,7 @@ export function keepingNeedsOf(world: World, node: Node): KeepingNeeds {
   };
 }
 
-/** Receipts with only those fields that a node needs before it reads another run's answer. */
+/** Receipts with only the fields that a node needs before it reads another run's answer. */
 function receiptsOf(world: World, node: Node): Pick<Ledger, "receipt"> {
   const receipt = (requestId: string): Receipt | null => {
     const { holds, records } = world.store.model;

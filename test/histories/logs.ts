@@ -1,4 +1,4 @@
-// The logs of a history's answers, in the store in which rates are counted (Redis): they may be forgotten, all at once.
+// The logs of a history's answers, in the same store as the rates (Redis): all of them may be forgotten at once.
 
 import type { AnswerLogs, Appended, LogEntry } from "../../src/features/responses/store/answer-log.ts";
 import type { Node } from "./node.ts";

@@ -1,5 +1,5 @@
-// Runs thousands of histories, for tests. Each run has seeds of its own, and the report of a violation says how to see it
-// again.
+// Runs thousands of histories (simulated runs), for tests. Each test run has different seeds, and the report of a
+// violation says how to replay it.
 
 import { seed as runSeed } from "../harness/depth.ts";
 import { type Counts, noCounts } from "./counts.ts";
@@ -7,7 +7,7 @@ import { runHistory } from "./history.ts";
 import { reportOf } from "./report.ts";
 import { shortest } from "./shrink.ts";
 
-/** Throws the report of the first violation; otherwise returns the counts of what happened in all histories. */
+/** Throws the report of the first violation; otherwise returns the counts of the events in all histories. */
 export function manyHistories(first: number, count: number): Counts {
   const totals = { ...noCounts };
   for (let seed = first; seed < first + count; seed++) {
@@ -21,7 +21,10 @@ export function manyHistories(first: number, count: number): Counts {
   return totals;
 }
 
-/** The first seed in a part of 2^31 that no other test looks at. It differs with the seed of the run. */
+/**
+ * The first seed of a range that no other test uses: the `part`th of `parts` equal parts of 2^31. It depends on the
+ * seed of the test run.
+ */
 export function seedsOf(part: number, parts: number): number {
   const width = Math.floor(2 ** 31 / parts);
   return part * width + (runSeed % Math.floor(width / 2));

@@ -1,6 +1,6 @@
-// Limits for models in histories: of keys, people, teams and organizations, for one of the two models that requests ask for
-// or for both by their prefix. Half of them are there from the beginning; the others are set while requests run, and then
-// include what was used and held before (docs/design/usage.md, Limits for models).
+// Limits for models in histories: of keys, people, teams and organizations, for one of the two models that are
+// requested or, by their prefix, for both. Half of the limits are set from the beginning; the others are set while
+// requests run, and then include earlier use and holds (docs/design/usage.md, Limits for models).
 
 import { matchesModel } from "../../src/core/store/budget.ts";
 import type { UsageLimits } from "../../src/core/store/ledger.ts";
@@ -10,18 +10,15 @@ import type { RequestPlan } from "./scenario.ts";
 
 const patterns = ["acme/writer-1", "acme/silent-1", "acme/*"] as const;
 
-/**
- * The model of a request: one for requests whose engine reports what it used, and another for those whose engine never
- * does.
- */
+/** The model of a request: one model's engines report usage, and the other model's engine never does. */
 export const modelIdOf = ({ engine }: Pick<RequestPlan, "engine">): string =>
   engine === "silent" ? "acme/silent-1" : "acme/writer-1";
 
-/** A change of one limit for models; `subject` is a number that chooses one of those there are. */
+/** A change of one limit for models; `subject` is a number that selects one of the organization's limits for models. */
 export interface ModelsChange {
   kind: "models";
   subject: number;
-  /** Null: there is no limit any more. */
+  /** The new limits; null removes them. */
   limits: UsageLimits | null;
 }
 
@@ -37,11 +34,11 @@ export interface ModelLimits {
 
 const between = " for ";
 export const idOfModels = ({ parent, pattern }: ModelLimits) => `${parent}${between}${pattern}`;
-/** The id of the subject that limits for models belong to; for any other subject, its own id. */
+/** The id of the subject that has the limits for models; of any other id, the id itself. */
 export const parentOf = (id: string): string => id.split(between)[0]!;
 export const isForModels = (id: string): boolean => id.includes(between);
 
-/** The limits for models that an organization has at some time, each with its first values. */
+/** The limits for models that an organization has at some time in the history, each with its first values. */
 export function beganModels(
   chance: Chance,
   parents: readonly Omit<ModelLimits, "pattern">[],
@@ -58,7 +55,7 @@ export function changedModels(now: OwnLimits, subjects: readonly ModelSubject[],
   return one ? { ...now, limits: new Map(now.limits).set(one.id, change.limits ?? unlimited) } : now;
 }
 
-/** The limits for models in which a request for this model counts; `parents` are all subjects of the request. */
+/** The limits for models that count for a request for this model; `parents` are all subjects of the request. */
 export function modelsOf(all: readonly ModelSubject[], parents: readonly string[], model: string): ModelSubject[] {
   return all.filter(({ id, models = "" }) => parents.includes(parentOf(id)) && matchesModel(models, model));
 }

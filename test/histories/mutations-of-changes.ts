@@ -1,5 +1,6 @@
-// Mutations for histories in which plans, keys, anchors and clocks change while requests run, the store stands still, or a
-// failover sets it back to the past: each takes out a protection, in histories in which nothing else goes wrong.
+// Mutations (deliberate defects) for histories in which plans, keys, anchors and clocks change while requests run, the
+// store stands still, or a failover sets it back to the past. Each removes one protection, in histories with no other
+// faults.
 
 import type { ClockRange, Command, Grow, LedgerAnswer, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
@@ -9,7 +10,7 @@ import { apart, givesUpInSilence, type Mutation, mutations } from "./mutations.t
 import { ledgerOf, OneByOne } from "./one-by-one.ts";
 import type { NodeLedger } from "./wire.ts";
 
-/** The defect: the first organization is charged for every request. */
+/** The defect: the first organization is charged for every request, whatever organization made it. */
 class KnowsOneOrganization extends LedgerModel {
   override run(commands: readonly Command[]): LedgerAnswer[] {
     return super.run(commands.map((command) => ({ ...command, organizationId: "org_1" })));
@@ -26,14 +27,14 @@ class RecoversByTheAdmission extends LedgerModel {
   }
 }
 
-/** The defect: a lease from before the clock was set back lasts until the clock has caught up. */
+/** The defect: a lease that was given before the clock was set back lasts until the clock has caught up. */
 class KeepsFarLeases extends LedgerModel {
   protected override clipLeases(): void {}
 }
 
 /**
- * The defect: a growth is carried out again when another command of its request comes, and takes back what its node was
- * answered.
+ * The defect: a growth is carried out once more when another command of its request comes, and takes back nanos that
+ * its node was already granted.
  */
 class ReviewsAgain extends OneByOne {
   readonly #reviews = new Map<string, Grow>();
@@ -55,7 +56,7 @@ class AdjustsAgain extends LedgerModel {
   }
 }
 
-/** The defect: a settlement counts only if there was a hold. */
+/** The defect: a settlement counts only if the store has a hold or a record of the request. */
 class SettlesOnlyWhatItKnows extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const { requestId, verb } = command;
@@ -64,13 +65,13 @@ class SettlesOnlyWhatItKnows extends OneByOne {
   }
 }
 
-/** A node that does not look at the store's clock. */
+/** The defect: a node ignores the store's clock when it sweeps. */
 const believesClock = (ledger: NodeLedger, clock: Clock): NodeLedger => ({
   ...ledger,
   recover: async (limit) => ({ ...(await ledger.recover(limit)), at: new Date(clock.now_ms()) }),
 });
 
-/** A node that goes on with requests that the store has forgotten. */
+/** The defect: a node continues requests that the store has forgotten. */
 const goesOn = (ledger: NodeLedger): NodeLedger =>
   apart(
     ledger,

@@ -1,5 +1,6 @@
-// Mutations that show that histories notice defects: each takes a rule out (docs/design/metering.md, The nine rules), while
-// what the histories try stays the same. A history with one of them must end in a violation.
+// Mutations: deliberate defects, each of which removes a rule of the protocol (docs/design/metering.md, The nine
+// rules), while the simulated faults stay the same. They show that histories notice defects: a history with a mutation
+// must end in a violation.
 
 import type { Checkpoint, Command, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { Rates } from "../../src/core/store/rates.ts";
@@ -21,33 +22,33 @@ export interface Defects {
   rates?(rates: Rates): Rates;
   /** Replaces some of the functions through which a node reads and writes the rows of kept answers. */
   kept?(answers: KeptAnswers): Partial<KeptAnswers>;
-  /** A run whose answer is kept ends with its client. */
+  /** A run whose answer is kept ends when its client disconnects. */
   isNeverDetached?: boolean;
-  /** A running request knows only the plan of its admission. */
+  /** A running request knows only the plan under which it was admitted. */
   keepsPlan?: boolean;
-  /** The plan's object stays the same when the plan changes. */
+  /** The object of a plan stays the same when the plan changes, so that a node cannot see the change. */
   hidesChange?: boolean;
   /** Whether nodes learn of changed limits of this subject; absent: they learn of all changes. */
   hearsOf?(subject: string): boolean;
   /** Nodes do not learn which raises have ended. */
   hearsOfNoEnd?: boolean;
-  /** Nodes read plans only when they begin, and do not ask which keys were revoked. */
+  /** Nodes read plans only when they start, and do not ask which keys were revoked. */
   followsNobody?: boolean;
-  /** The lease that nodes count with, while the store's lease stays what it is. */
+  /** The lease that nodes assume, while the store's lease stays the same. */
   believedLease_ms?: number;
 }
 
 export interface Mutation {
-  /** The protocol's rule, 1 to 9; or where the rule is written. */
+  /** The number of the protocol's rule, 1 to 9; or the page and heading of another rule. */
   rule: number | string;
-  /** The kinds of faults under which the mutation shows, in histories with no other kind. */
+  /** The kinds of faults that reveal the mutation, in histories with no other kind. */
   under?: readonly FaultPlan["kind"][];
   defects: Defects;
-  /** The rules of which the first violation may break any. */
+  /** The history's first violation must be of one of these rules. */
   seenAs: readonly Rule[];
 }
 
-/** Breaks rule 2: only the session is looked at, not all three windows. */
+/** Breaks rule 2: only the session's limit is checked, not those of all three windows. */
 const LooksAtTheSessionAlone = byOtherLimits(["admit", "grow", "settle"], (limits) => ({
   ...limits,
   ...{ week: null, month: null },
@@ -56,13 +57,13 @@ const LooksAtTheSessionAlone = byOtherLimits(["admit", "grow", "settle"], (limit
 /** Breaks rule 3: a growth is not checked. */
 const GrowsUnchecked = byOtherLimits(["grow"], () => unlimited);
 
-/** Breaks rule 3: a growth counts for the organization alone. */
+/** Breaks rule 3: a growth counts in the organization's windows alone. */
 const GrowsBesideTheBudget = countingIn("grow", () => false);
 
-/** Breaks rule 5: a settlement leaves the hold behind in a limit for models. */
+/** Breaks rule 5: a settlement does not release the hold in limits for models. */
 const ForgetsPatterns = countingIn("settle", ({ models }) => models === undefined);
 
-/** Breaks rule 5: each settlement of a request adds to what is used. */
+/** Breaks rule 5: each further settlement of a request adds to the used nanos. */
 class SettlesAgain extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const windows = this.records.get(command.requestId)?.windows;
@@ -71,17 +72,20 @@ class SettlesAgain extends OneByOne {
   }
 }
 
-/** Breaks rule 5: all that a request came to is charged, whatever the limits leave. */
+/** Breaks rule 5: the whole cost of a request is charged, even if the limits leave less. */
 const ChargesPastLimits = byOtherLimits(["settle"], () => unlimited);
 
-/** Breaks rule 5: a request that was recovered is over, whatever its node reports. */
+/** Breaks rule 5: a recovered request stays as it was recovered, whatever usage its node reports later. */
 class ForgetsTheRest extends LedgerModel {
   protected override settleLate(): LedgerAnswer {
     return { answer: "already" };
   }
 }
 
-/** Takes some commands out of each batch: `hear` returns the answers that their node gets. */
+/**
+ * Takes the commands that `some` selects out of each batch: `hear` handles them, and returns the answers for their
+ * node.
+ */
 export function apart(
   ledger: NodeLedger,
   some: (command: Command) => boolean,
@@ -104,7 +108,7 @@ export function apart(
 const settled = (commands: Command[]): LedgerAnswer[] =>
   commands.map(() => ({ answer: "settled", charged: 0, uncharged: 0 }));
 
-/** Breaks rule 5: a settlement is sent once, whatever comes back. */
+/** Breaks rule 5: a settlement is sent only once, even if no answer comes back. */
 function settlesOnce(ledger: NodeLedger): NodeLedger {
   return apart(
     ledger,
@@ -113,7 +117,7 @@ function settlesOnce(ledger: NodeLedger): NodeLedger {
   );
 }
 
-/** Breaks rule 5: a request that gives up waiting for its grant tells the store nothing. */
+/** Breaks rule 5: a request that gives up waiting for its grant does not settle. */
 export function givesUpInSilence(ledger: NodeLedger): NodeLedger {
   return apart(
     ledger,
@@ -135,7 +139,7 @@ const neverSweeps = (ledger: NodeLedger): NodeLedger => ({
   recover: (_, range) => ledger.recover(0, range),
 });
 
-/** Breaks rule 8: what a refused request had taken of its rates is not given back. */
+/** Breaks rule 8: a refused request does not give back the rates that it had taken. */
 function keepsRates(rates: Rates): Rates {
   return {
     ...rates,
@@ -148,7 +152,7 @@ function keepsRates(rates: Rates): Rates {
   };
 }
 
-/** Changes each command of a search on its way from the node to the store. */
+/** Changes each command of a rerank request, which costs searches, on its way from the node to the store. */
 const searches =
   (changed: (command: Command) => Command): NonNullable<Defects["ledger"]> =>
   (ledger) => ({

@@ -1,5 +1,5 @@
-// One node of a history: admission as src/core/admission puts it together, with a clock, a wire and random numbers of its
-// own.
+// One node of a history: the product's admission (src/core/admission), with a clock, a wire and random numbers of the
+// node.
 
 import { type Admission, admission } from "../../src/core/admission/admission.ts";
 import { recovery } from "../../src/core/admission/recovery.ts";
@@ -17,18 +17,21 @@ import type { Trouble, World } from "./world.ts";
 export class Node {
   readonly clock: NodeClock;
   readonly admission: Admission;
-  /** The times in which something stood between this node and the store, the node's own sleep included. */
+  /**
+   * The periods in which a fault stood between this node and the store, including periods in which the node itself was
+   * frozen.
+   */
   readonly troubles: Trouble[] = [];
-  /** Set while the node is cut off; `silent`: it waits for answers, and learns of nothing. */
+  /** Set while the node is cut off from the store. `silent`: its calls hang until they time out. */
   cut: { silent: boolean } | null = null;
   drains = false;
-  /** The times in which something stood between the node and what an administrator has decided. */
+  /** The periods in which a fault kept the node from learning of an administrator's decisions. */
   readonly askingTroubles: Trouble[] = [];
   readonly knows: Knowledge;
-  /** What the code for kept answers needs of the node. */
+  /** The node's dependencies for the product's code for kept answers. */
   readonly keeps: KeepingNeeds;
   readonly #messages = new Map<string, number>();
-  /** The number of batches on their way, and of requests that have not ended. */
+  /** The number of batches in flight, and of requests that have not ended. */
   underway = 0;
   open = 0;
 
@@ -36,7 +39,7 @@ export class Node {
     readonly world: World,
     judge: Judge,
     readonly index: number,
-    /** The number of the node's life: when the node comes back after a crash, it has another. */
+    /** The number of the node's life: a node that starts again after a crash has another. */
     readonly life: number,
     readonly plan: NodePlan,
   ) {
@@ -75,8 +78,8 @@ export class Node {
   }
 
   /**
-   * Names the node's next message about a subject, `about`. The name is made of the node, the subject and a number, so
-   * that it stays the same in a replay without other messages.
+   * Names the node's next message about a subject, `about`. The name consists of the node, the subject and a number, so
+   * that it stays the same in a replay that leaves out other messages.
    */
   nextMessage(about: string): string {
     const number = (this.#messages.get(about) ?? 0) + 1;
@@ -95,7 +98,7 @@ export class Node {
   }
 }
 
-/** Gives the store the true lease, while the node believes in another; the node's own sweeps find nothing. */
+/** Sends the store the true lease, while the node believes in another; the node's own sweeps find nothing. */
 function withLease(ledger: NodeLedger): NodeLedger {
   return {
     run: (commands) =>

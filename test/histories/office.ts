@@ -1,4 +1,4 @@
-// Holds what an administrator has decided, and what each node knows of the decisions: the unchanged code that follows
+// Holds the decisions of an administrator, and each node's knowledge of them: the unchanged product code that follows
 // limits (src/core/admission/limits-in-force.ts) and revocations (src/core/auth/standing.ts), over wires that may fail.
 
 import { type LimitChanges, noLimitChanges } from "../../src/core/admission/limit-changes.ts";
@@ -13,7 +13,7 @@ import type { OrganizationPlan } from "./scenario.ts";
 import type { Store } from "./store.ts";
 import type { World } from "./world.ts";
 
-/** A plan, and since when it is in force. */
+/** A version of a plan, and the time from which it is in force. */
 interface Version {
   from_ms: number;
   plan: Plan;
@@ -21,7 +21,7 @@ interface Version {
 
 export class Office {
   readonly #versions = new Map<string, Version[]>();
-  /** The changes of limits and raises in the order of their numbers, each with the subjects that it is about. */
+  /** The changes of limits and raises in the order of their numbers, each with the subjects that it changes. */
   readonly #changes: { at_ms: number; subjects: readonly string[] }[] = [];
   readonly #revokedAt_ms = new Map<string, number>();
   readonly #heardBy = new Set<(organizationId: string) => void>();
@@ -57,7 +57,7 @@ export class Office {
     this.#tell(organizationId);
   }
 
-  /** When the limits of this subject, or its raise, were last set. */
+  /** The time at which the limits of this subject, or its raise, were last set. */
   limitedFrom_ms(subject: string): number {
     return this.#changes.findLast(({ subjects }) => subjects.includes(subject))?.at_ms ?? Number.NEGATIVE_INFINITY;
   }
@@ -98,11 +98,11 @@ export class Office {
   }
 }
 
-/** What one node knows of an administrator's decisions. */
+/** A node's knowledge of an administrator's decisions. */
 export interface Knowledge {
-  /** The plan that the node has read; until it has read any, the one in force when it began. */
+  /** The plan that the node has read last; before its first reading, the one in force when the node started. */
   plan(organizationId: string): Plan;
-  /** The subjects whose limits have changed. */
+  /** The changes of limits that the node has learned of, by subject. */
   changes: LimitChanges;
   standings: Standings | null;
 }
@@ -110,7 +110,9 @@ export interface Knowledge {
 export const principalOf = ({ id, plan }: OrganizationPlan): Principal =>
   ({ key: { id: `key of ${id}` }, organization: { id, plan: plan.name }, secretHash: id }) as unknown as Principal;
 
-/** What a node knows of an administrator's decisions. It follows only the kinds of changes that this history has. */
+/**
+ * Makes a node's knowledge of an administrator's decisions. It follows only the kinds of changes that this history has.
+ */
 export function knowledgeOf(world: World, node: Node): Knowledge {
   const { office, scenario } = world;
   const has = (...kinds: string[]) => scenario.faults.some(({ kind }) => kinds.includes(kind));
@@ -164,14 +166,14 @@ export function knowledgeOf(world: World, node: Node): Knowledge {
   };
 }
 
-/** Brings the node a message that may be lost. */
+/** Delivers a message to the node, unless it is lost. */
 function heard(world: World, node: Node, hear: () => void): void {
   const fate = world.fate(node.nextMessage("heard"));
   if (fate.lost || fate.unanswered || node.cut || world.store.down) return;
   node.clock.arrive(fate.arrive_ms, hear);
 }
 
-/** Asks the directory, and resolves with the answer as it was when it was read there. */
+/** Asks the directory, and resolves with the directory's answer as of the time at which it read. */
 function asked<Result>(world: World, node: Node, about: string, read: () => Result): Promise<Result> {
   const { time, store } = world;
   const fate = world.fate(node.nextMessage(about));

@@ -1,4 +1,5 @@
-// Stores for mutations: each carries out one command at a time, so that a mutation can act before or after each.
+// Stores for mutations (deliberate defects): each carries out one command at a time, so that a mutation can act before
+// or after any command.
 
 import type { Command, LedgerAnswer, UsageLimits } from "../../src/core/store/ledger.ts";
 import type { ModelSubject } from "../core/store/budget-model.ts";
@@ -23,7 +24,7 @@ export abstract class OneByOne extends LedgerModel {
   }
 }
 
-/** A store that carries out commands of one verb by other limits than theirs. */
+/** A store that carries out commands of some verbs under limits other than the command's. */
 export const byOtherLimits = (verbs: readonly Command["verb"][], changed: (limits: UsageLimits) => UsageLimits) =>
   class extends OneByOne {
     protected override one(command: Command): LedgerAnswer {
@@ -32,7 +33,7 @@ export const byOtherLimits = (verbs: readonly Command["verb"][], changed: (limit
     }
   };
 
-/** A store that counts a growth or a settlement in some of the request's limited subjects alone. */
+/** A store that counts a growth or a settlement only in some of the request's limited subjects. */
 export const countingIn = (verb: "grow" | "settle", isCounted: (subject: ModelSubject) => boolean) =>
   class extends OneByOne {
     protected override one(command: Command): LedgerAnswer {

@@ -1,5 +1,5 @@
-// Requests of a history whose answers are passed on in the shape of their engine: what they ask for, what they hold before
-// anything is sent, and what they cost.
+// Requests of a history whose answers are passed on in their engine's format: their operations, their holds before
+// anything is sent, and their costs.
 
 import type { Passed } from "../../src/core/inference/request.ts";
 import type { Command, Operation } from "../../src/core/store/ledger.ts";
@@ -13,21 +13,21 @@ import type { RequestPlan } from "./scenario.ts";
 export interface PassedPlan {
   operation: Exclude<Operation, "adjustment">;
   inputs: number;
-  /** The number of searches, which have a price of their own. */
+  /** The number of searches, which have a separate price. */
   searches: number;
 }
 
 const inputs_max = 2048;
 const documents_per_search = 100;
 /**
- * The most tokens of an answer that the engine sends in one piece. That is several growth steps, so that such an answer
- * holds more at first than one whose hold grows.
+ * The most tokens of an answer that the engine sends in one piece. That is more than several growth steps, so such an
+ * answer holds more at first than one whose hold grows.
  */
 export const wholeTokens_max = 12_000;
 
 /**
- * Makes one request in four an operation whose answer is passed on. Requests that are repeated are left out, because no
- * such answer is kept for a repeat.
+ * Turns one request in four into an operation whose answer is passed on. Requests with repeats are left out, because no
+ * such answer is stored for a repeat.
  */
 export function passedOf(chance: Chance, plan: RequestPlan): RequestPlan {
   if (plan.repeats || chance.next() >= 0.25) return plan;
@@ -61,7 +61,7 @@ function completionOf(chance: Chance, plan: RequestPlan): RequestPlan {
   return { ...plan, passed, engine: "whole", outputTokens_max, parts, again: plan.again?.slice(0, 1) ?? null };
 }
 
-/** Whether the answer has numbers and no text, so that its report comes with its end. */
+/** Whether the answer consists of numbers without text, so that its usage report comes only at its end. */
 export function isWithoutOutput({ passed }: RequestPlan): boolean {
   return passed !== null && passed.operation !== "completions";
 }
@@ -74,8 +74,8 @@ export function passedRequestOf({ passed, inputTokensEstimate: largestTokens }: 
 }
 
 /**
- * The plan with no more tokens than the engine is asked for, because an engine that answers in one piece writes no more
- * than it is asked for.
+ * The plan with at most as many tokens as the engine is asked for, because an engine that answers in one piece writes
+ * no more than that.
  */
 export function within(plan: RequestPlan, tokens_max: number): RequestPlan {
   if (!plan.passed || tokens_max === 0) return plan;
@@ -84,14 +84,14 @@ export function within(plan: RequestPlan, tokens_max: number): RequestPlan {
   return { ...plan, parts: cut(plan.parts), again: plan.again && cut(plan.again) };
 }
 
-/** What the searches of a request cost, if the request is charged at all. */
+/** The cost of a request's searches, if the request is charged at all. */
 export function searchNanosOf({ passed }: RequestPlan): number {
   return costOf(passed?.searches ?? 0, prices.search);
 }
 
 /**
- * Checks that everything that cannot be held later is held before an engine is asked: searches, and the output of an
- * answer that comes in one piece.
+ * Checks that the admission already holds everything that cannot be held later: searches, and the output of an answer
+ * that comes in one piece.
  */
 export function judgePassedHold(plan: RequestPlan, command: Command, say: Say): void {
   if (!plan.passed || command.verb !== "admit") return;

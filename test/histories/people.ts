@@ -1,7 +1,7 @@
-// People in histories. The first person has all keys but the last, which is the second person's. A person may be in a team
-// of each organization. Their limits there are those that were set for them, else those of their team's members, else those
-// of the organization's members (docs/design/usage.md, Budgets). They move between teams and organizations while requests
-// run.
+// People in histories. The first person has all keys but the last, which is the second person's. A person may be in one
+// team of each organization. Each limit of a person there is the person's own, else the one for their team's members,
+// else the one for the organization's members (docs/design/usage.md, Budgets). People move between teams and
+// organizations while requests run.
 
 import type { UsageLimits } from "../../src/core/store/ledger.ts";
 import { limitsOfMember, type ModelPeople, type OwnLimits } from "../core/store/budget-model.ts";
@@ -11,12 +11,12 @@ import { isForModels } from "./models.ts";
 const people = ["per_1", "per_2"] as const;
 const acts = ["moves", "moves", "leaves", "leaves", "default", "own limits end"] as const;
 
-/** A change of one person's team, organization or limits; the numbers choose a person, a team and an organization. */
+/** A change of one person's team, organization or limits; the numbers select a person, a team and an organization. */
 export interface PersonChange {
   kind: "person";
   /**
-   * `moves`: into another team. `leaves`: for another organization, which has the person as a member from then on.
-   * `default`: the members of a team, or of the organization, have other limits.
+   * The change. `moves`: into another team. `leaves`: to another organization, of which the person then is a member.
+   * `default`: the members of a team, or of the organization, get other limits.
    */
   act: (typeof acts)[number];
   person: number;
@@ -29,8 +29,8 @@ export const personOf = (keyId: string): string => (keyId.endsWith("_2") ? peopl
 export const personSubjectOf = (organizationId: string, person: string) => `${organizationId} ${person}`;
 
 /**
- * The people that an organization has at first, and the limits that count for them in it; some people are never limited
- * in it.
+ * The people of an organization at the beginning, and the limits that count for them in it; some people are never
+ * limited in it.
  */
 export function beganPeople(
   chance: Chance,
@@ -57,7 +57,7 @@ export function personChangeOf(chance: Chance, limits: UsageLimits): PersonChang
 }
 
 /**
- * The people and limits of an organization after a change. `there`: the organization is the one that the person joins.
+ * The people and limits of an organization after a change. `there`: this organization is the one that the person joins.
  */
 export function changedPeople(
   now: OwnLimits,
@@ -90,8 +90,8 @@ export function limitedPerson(now: OwnLimits, organizationId: string, id: string
 }
 
 /**
- * Gives each person the limits that count for them now. Where the limits stay the same, the object with them stays the
- * same, too.
+ * Gives each person the limits that count for them now. If a person's limits stay the same, so does the object that
+ * holds them.
  */
 function under(now: OwnLimits, organizationId: string, people: ModelPeople): OwnLimits {
   const limits = new Map(now.limits);

@@ -1,7 +1,7 @@
-// What a token costs in a history, in picos. No price is a whole nano, so that every cost is rounded.
+// The prices of a token in histories, in picos. No price is a whole number of nanos, so that every cost is rounded.
 
 export const prices = { input: 2300, cachedInput: 1100, cacheWrite: 2900, output: 10_700, search: 301_000 };
-/** A hold takes the dearest input price. */
+/** The input price of a hold, which is the highest one. */
 export const heldInputPrice = prices.cacheWrite;
 
 /** The nanos that this many tokens cost: their exact price, rounded up. */

@@ -1,19 +1,19 @@
-// Raises in histories: temporary increases of limits of keys, people, teams and organizations, which count until an instant
-// of the store's clock (docs/design/usage.md, Raises).
+// Raises in histories: temporary increases of limits of keys, people, teams and organizations, in force until an
+// instant of the store's clock (docs/design/usage.md, Raises).
 
 import type { UsageLimits } from "../../src/core/store/ledger.ts";
 import type { ModelRaise, OwnLimits } from "../core/store/budget-model.ts";
 import type { Chance } from "../faults/chance.ts";
 import { spread } from "./chances.ts";
 
-/** A raise that is set or ended; `subject` is a number that chooses whose. */
+/** A change that sets or ends a raise. */
 export interface RaiseChange {
   kind: "raise";
-  /** Chooses whose raise it is: the organization's, or that of one of the subjects that are limited in it. */
+  /** Selects the owner of the raise: the organization, or one of the limited subjects in it. */
   subject: number;
   /**
-   * By what factor the limits of windows rise, and by how many the requests at a time; a field that is null does not
-   * rise. Null as a whole: the raise in force ends.
+   * The factor by which the limits of windows rise, and the number by which the requests at a time rise; a limit whose
+   * field is null does not rise. Null as a whole ends the raise in force.
    */
   by: UsageLimits | null;
   for_ms: number;
@@ -47,7 +47,7 @@ export function endedSince(raises: OwnLimits["raises"], from_ms: number, clock_m
   return [...(raises ?? [])].flatMap(([id, { until_ms }]) => (until_ms > from_ms && until_ms <= clock_ms ? [id] : []));
 }
 
-/** How long it is until the next raise ends; null if no raise is in force. */
+/** The time until the next raise ends; null if no raise is in force. */
 export function nextEndIn_ms(raises: readonly ModelRaise[], clock_ms: number): number | null {
   const ahead = raises.map(({ until_ms }) => until_ms - clock_ms).filter((in_ms) => in_ms > 0);
   return ahead.length === 0 ? null : Math.min(...ahead);

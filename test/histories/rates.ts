@@ -1,5 +1,5 @@
-// The sliding rates of a history: a store of their own that all nodes share (Redis), over a wire that may fail; and while
-// that store is away, what each node counts against its own share.
+// The sliding rates of a history: a separate store that all nodes share (Redis), over a wire that may fail; and, while
+// that store is away, each node's counts against its own share.
 
 import type { Rates } from "../../src/core/store/rates.ts";
 import type { OwnRates } from "../../src/stores/counting/rates.ts";
@@ -9,7 +9,7 @@ import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import type { World } from "./world.ts";
 
-/** An answer that takes longer counts as none (src/stores/redis/connection.ts). */
+/** An answer that takes longer is treated as missing (src/stores/redis/connection.ts). */
 const answer_ms_max = 2_000;
 
 export function ratesOf(world: World, judge: Judge, node: Node): Rates {
@@ -51,7 +51,7 @@ export function ratesOf(world: World, judge: Judge, node: Node): Rates {
 }
 
 /**
- * Carries a call to the store of the rates and its answer back. `act` calls the store, and returns nothing while the
+ * Sends a call to the store of the rates and delivers its answer. `act` calls the store, and returns nothing while the
  * store is away.
  */
 export function carried<Result>(
@@ -88,7 +88,7 @@ export function carried<Result>(
   });
 }
 
-/** Throws, as no client of a history asks for its usage. */
+/** Throws, because no client in a history reads its usage of rates. */
 async function nobodyReads(): Promise<never> {
   throw new Error("rates are not read in histories");
 }

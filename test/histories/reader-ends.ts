@@ -1,5 +1,5 @@
-// The endings that a reader appends to an answer that has none. Each has words of its own, so that a test can tell them
-// apart.
+// The endings that a reader appends to an answer whose log has no end. Each has a different text, so that a test can
+// tell them apart.
 
 import type { Fault } from "../../src/core/inference/fault.ts";
 import { gone, neverBegun } from "../../src/features/responses/current-response.ts";

@@ -1,4 +1,4 @@
-// The report of a violation: the rule, what broke it, how to see it again, and what happened.
+// The report of a violation: the rule, the fact that broke it, the command that replays it, and a trace of the events.
 
 import { rules } from "./rules.ts";
 import { keepInWords, type Shortest } from "./shrink.ts";

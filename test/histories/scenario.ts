@@ -1,5 +1,5 @@
-// What a seed stands for, as plain data: the organizations and their limits, who asks for what and when, what is done to
-// nodes and stores, and how bad the wires are.
+// The scenario that a seed generates, as plain data: the organizations and their limits, the requests and their times,
+// the faults of nodes and stores, and the faults of the wires.
 
 import { noLimits, type Plan } from "../../src/core/store/plan.ts";
 import { type Anchor, session_ms, withCalendar } from "../core/store/windows-model.ts";
@@ -15,14 +15,14 @@ export interface OrganizationPlan {
   extra: { enabled: boolean; capNanos: number | null };
   anchors: Anchor[];
   /**
-   * When the organization's session was opened, before the history began, so that it ends during the history; null if
-   * none was.
+   * The time at which the organization's session was opened, before the history began, so that it ends during the
+   * history; null if no session was open.
    */
   sessionOpenedAt_ms: number | null;
 }
 
 export interface NodePlan extends NodeClockOptions {
-  /** How far the node's wall clock is off: nothing may depend on it. */
+  /** The error of the node's wall clock, on which nothing may depend. */
   wall_ms: number;
   batch_commands_max: number;
 }
@@ -34,11 +34,11 @@ export interface RequestPlan {
   node: number;
   organization: number;
   /**
-   * How the engine answers. `reports`: it reports its usage with each part; `silent`: it never does; `whole`: it gives
-   * its answer in one piece.
+   * The way in which the engine answers. `reports`: it reports its usage with each part; `silent`: it never reports;
+   * `whole`: it sends its answer in one piece.
    */
   engine: "reports" | "silent" | "whole";
-  /** What is wrong with each report of the engine; null: nothing. */
+  /** The mistake in each of the engine's reports; null if they are right. */
   lie: Lie | null;
   inputTokensEstimate: number;
   inputTokens: number;
@@ -49,26 +49,26 @@ export interface RequestPlan {
   /** Whether the engine breaks the answer off instead of ending it. */
   breaksOff: boolean;
   /**
-   * The parts that another engine sends instead when the first breaks off, for a request without streaming; null: no
+   * The parts that another engine sends after the first has broken off, for a request without streaming; null if no
    * other engine is asked.
    */
   again: RequestPlan["parts"] | null;
   /** The wait from the last part to the end of the answer. */
   ends_ms: number;
-  /** How long after its request the client leaves; null: it stays. */
+  /** The time after which the client disconnects, from its request on; null if it does not. */
   leaves_ms: number | null;
-  /** How long it takes from the permission to forward a part until its bytes are out. */
+  /** The time from the permission to forward a part until its bytes are written. */
   write_ms: number;
   /**
-   * The repeats of a request with an idempotency key: how long after the request the client asks again, and at which
-   * node. Null if the request has no key.
+   * The repeats of a request with an idempotency key: each has the time after the first request and the node that it
+   * asks. Null if the request has no key.
    */
   repeats: readonly { after_ms: number; node: number }[] | null;
   /** The first request with the same key; the request's own id if it is the first. */
   first: string;
   /** Whether the request is for a background response. */
   isBackground: boolean;
-  /** The plan of an answer that is passed on as its engine wrote it; null if the request is a chat. */
+  /** The plan of an answer that is passed on as its engine wrote it; null if the request is a chat completion. */
   passed: PassedPlan | null;
 }
 
@@ -87,11 +87,11 @@ export type FaultPlan = { index: number; at_ms: number } & (
   | { kind: "crash"; node: number; restart_ms: number | null }
   | { kind: "drain"; node: number; within_ms: number; restart_ms: number | null }
   | { kind: "freeze"; node: number; for_ms: number }
-  /** Nothing passes between this node and the store. */
+  /** No message passes between this node and the store. */
   | { kind: "cut"; node: number; for_ms: number; silent: boolean }
-  /** The store answers nobody, or crashes, which loses what it had not written to its disk. */
+  /** The store stops answering, or crashes and loses the transactions that it had not written to its disk. */
   | { kind: "away" | "store-crash"; for_ms: number }
-  /** The store of the sliding rates answers nobody, or forgets everything. */
+  /** The store of the sliding rates stops answering, or forgets all counts. */
   | { kind: "rates-away"; for_ms: number }
   | { kind: "rates-flush" }
   | ChangePlan
@@ -112,16 +112,16 @@ export interface Scenario {
   requests: RequestPlan[];
   faults: FaultPlan[];
   weather: Weather;
-  /** What is charged for a hold whose lease has lapsed: its last checkpoint, or all of it. */
+  /** The charge for a hold whose lease has lapsed: by its last checkpoint, or all of the hold. */
   recovery: "checkpoint" | "hold";
-  /** The longest that the store's disk takes to flush. */
+  /** The longest time that the store's disk takes to flush. */
   flush_ms_max: number;
   /**
-   * Whether the weather (messages that are lost, unanswered, slow or doubled) and faults reach the store of the sliding
-   * rates, too.
+   * Whether the weather (the probabilities that messages are lost, unanswered, slow or doubled) and faults reach the
+   * store of the sliding rates, too.
    */
   ratesMayFail: boolean;
-  /** How long after the beginning things stop going wrong. */
+  /** The time after which no more faults happen, from the beginning of the history. */
   quiet_ms: number;
 }
 
@@ -131,9 +131,9 @@ export const sweep_ms = 1_500;
 
 const comes_ms_max = 15_000;
 const harm_ms_max = 22_000;
-/** When a client asks for the last time: after everything that goes wrong. */
+/** The time of a client's last repeat, later than all faults. */
 const repeat_last_ms = 34_000;
-/** The index of the fault that cuts one node off (`cutAlone`), beside the other faults. */
+/** The index of the fault that cuts one node off (`cutAlone`); random faults have lower indices. */
 const cut_alone = 50;
 const frozen_with_claim = 60;
 /** The index of the first change, higher than that of any fault. */
@@ -143,7 +143,7 @@ const anchor_ms = Date.UTC(2026, 0, 31, 10);
 export function scenarioOf(seed: number): Scenario {
   const chance = chanceFor(seed, kindOf.world, 0);
   const between = betweenOf(chance);
-  // A week or a month may end in the midst of the history; a session too.
+  // A week or a month may end in the middle of the history, and so may a session.
   const boundary_ms = chance.next() < 0.3 ? between(2_000, 20_000) : null;
   const monthEnds = chance.next() < 0.5;
   const boundaryAt_ms = monthEnds ? Date.UTC(2026, 10, 30, 10) : anchor_ms + 42 * 7 * 86_400_000;
@@ -223,8 +223,8 @@ function organizationOf(
 }
 
 /**
- * The anchors of an organization: the instants from which its weeks and months are counted. One organization in three has
- * a calendar as well, from its beginning or since a second before the simulation begins.
+ * The anchors of an organization (the instants from which its weeks and months are counted). One organization in three
+ * also has a calendar, from its beginning or since a second before the history begins.
  */
 function anchorsOf(chance: Chance, began_ms: number): Anchor[] {
   const first = { at_ms: anchor_ms, weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY };
@@ -260,7 +260,7 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
     organization: chance.below(organizations),
     engine,
     inputTokensEstimate,
-    // One estimate in eight was far too low.
+    // The estimate is far too low for one request in eight.
     inputTokens: chance.next() < 0.125 ? inputTokensEstimate * between(2, 20) : chance.below(inputTokensEstimate + 1),
     outputTokens_max: chance.next() < 0.3 ? spread(chance, 1, 9_000) : undefined,
     parts: Array.from({ length: engine === "whole" ? 1 : chance.below(20) }, part),
@@ -280,9 +280,9 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
 }
 
 /**
- * One request in five has an idempotency key. The client of such a request leaves more often, and asks again, for the
- * last time when nothing goes wrong any more. Some are background responses: half of the unstreamed ones, and a quarter
- * of the others.
+ * Gives one request in five an idempotency key. The client of such a request disconnects more often, and repeats it,
+ * for the last time when there are no more faults. Some of these are background responses: half of the unstreamed ones,
+ * and a quarter of the others.
  */
 function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
   if (chance.next() >= 0.2) return plan;
@@ -298,8 +298,8 @@ function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
 }
 
 /**
- * The plan of a request without streaming: its engine breaks off more often, and another one may answer in its place;
- * an answer in one piece may come late.
+ * The plan of a request without streaming: its engine breaks off more often, and another engine may answer instead; an
+ * answer in one piece may come late.
  */
 function unstreamed(plan: RequestPlan, chance: Chance, part: () => RequestPlan["parts"][number]): RequestPlan {
   const between = betweenOf(chance);
@@ -314,7 +314,8 @@ function unstreamed(plan: RequestPlan, chance: Chance, part: () => RequestPlan["
 }
 
 /**
- * In one of ten histories a node freezes for long when a request of it has claimed a key, most often before its grant.
+ * In one of ten histories a node freezes for a long time when one of its requests has claimed an idempotency key, most
+ * often before its grant.
  */
 function frozenWithClaim(chance: Chance, requests: readonly RequestPlan[]): FaultPlan[] {
   const claiming = requests.find(({ repeats }) => repeats !== null);
@@ -325,7 +326,9 @@ function frozenWithClaim(chance: Chance, requests: readonly RequestPlan[]): Faul
   ];
 }
 
-/** In two of five histories one node is cut off past its lease while it streams, so that another settles what it runs. */
+/**
+ * In two of five histories one node is cut off for longer than its lease, so that another node settles its requests.
+ */
 function cutAlone(chance: Chance, nodes: number): FaultPlan[] {
   if (chance.next() >= 0.4) return [];
   const between = betweenOf(chance);

@@ -1,5 +1,5 @@
-// The shortest replay of a history that ends in a violation: of its requests, faults, messages and nodes it keeps only
-// those that the violation needs. Every step runs the history anew; nothing is left to chance.
+// Finds the shortest replay of a history that ends in a violation: it keeps only the requests, faults, messages and
+// nodes that the violation needs. Every step replays the history exactly, from the same seed.
 
 import { type History, type HistoryOptions, runHistory } from "./history.ts";
 import type { Keep } from "./world.ts";
@@ -7,7 +7,7 @@ import type { Keep } from "./world.ts";
 export interface Shortest {
   history: History & { violation: NonNullable<History["violation"]> };
   keep: Required<Keep>;
-  /** How many histories were run to find the shortest replay. */
+  /** The number of histories that were run to find the shortest replay. */
   tried: number;
 }
 
@@ -34,7 +34,9 @@ export function shortest(seed: number, options: HistoryOptions = {}): Shortest |
   return { history: { ...history, violation: history.violation! }, keep, tried };
 }
 
-/** Leaves out halves, then quarters, down to single ones, as long as `does` holds for what is left. */
+/**
+ * Leaves out halves of the list, then quarters, down to single items, as long as `does` is true of the remaining ones.
+ */
 function fewest<Item>(all: readonly Item[], does: (some: readonly Item[]) => boolean): readonly Item[] {
   let some = all;
   for (let size = Math.ceil(some.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
@@ -47,12 +49,12 @@ function fewest<Item>(all: readonly Item[], does: (some: readonly Item[]) => boo
   return some;
 }
 
-/** The words that `npm run histories -- --keep` takes. */
+/** The argument of `npm run histories -- --keep` that replays these parts. */
 export function keepInWords({ nodes, requests, parts, faults, messages }: Required<Keep>): string {
   return `nodes=${nodes.join()} requests=${requests.join()} parts=${parts} faults=${faults.join()} messages=${messages.join()}`;
 }
 
-/** Reads the words of `--keep`; returns null if they are something else. */
+/** Reads the argument of `--keep`; returns null if it is malformed. */
 export function keepOf(words: string): Keep | null {
   const keep: Keep = {};
   for (const word of words.split(/\s+/).filter((one) => one !== "")) {

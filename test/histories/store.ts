@@ -1,5 +1,6 @@
-// The store of a history: the ledger's rules in memory (test/core/store/ledger-model.ts) behind a log. What was carried out
-// is seen by all at once; it is on the disk when a later barrier has been written. A crash loses what was not on the disk.
+// The store of a history: the reference model of the ledger (test/core/store/ledger-model.ts) behind a log. Once a
+// transaction is carried out, all nodes see it; it is on the disk when a later barrier has been written. A crash loses
+// transactions that were not on the disk.
 
 import type { Calendar } from "../../src/admin/store/calendar.ts";
 import type { ClockRange, Command, LedgerAnswer, Recovered, WindowKind } from "../../src/core/store/ledger.ts";
@@ -16,17 +17,17 @@ export interface Entry {
   durableAt_ms: number;
   /** Whether a crash has undone the transaction. */
   lost: boolean;
-  /** The requests that the transaction was about. */
+  /** The requests that the transaction concerns. */
   requests: readonly string[];
-  /** Anchors and plans as the transaction found them. */
+  /** The anchors and plans of the organizations when the transaction was carried out. */
   organizations: ReadonlyMap<string, ModelOrganization>;
   replay(model: LedgerModel): void;
 }
 
-/** The defects that a store may have, for histories that show what its rules are good for. */
+/** The defects that a store may have, for histories that show that its rules are needed. */
 export interface StoreDefects {
   model?: new (...parts: ConstructorParameters<typeof LedgerModel>) => LedgerModel;
-  /** The store answers before the log is on the disk. */
+  /** The store answers before the transaction is on the disk. */
   withoutBarrier?: boolean;
   /** The store finds a window by the clock of the node that asks. */
   nodeClockDecides?: boolean;
@@ -42,26 +43,26 @@ const written_ms = 600;
 
 export class Store {
   model: LedgerModel;
-  /** The rows of answers that are kept. */
+  /** The rows of answers that are kept (stored for repeats). */
   kept: KeptModel;
   readonly log: Entry[] = [];
-  /** Until this time, the store answers nobody. */
+  /** The time until which the store answers nobody. */
   downUntil_ms = 0;
-  /** Until this time, the store carries nothing out. */
+  /** The time until which the store carries out nothing. */
   stalledUntil_ms = 0;
-  /** By how many milliseconds the store's clock is ahead, since it was set. */
+  /** The milliseconds by which the store's clock is ahead, since it was set. */
   isAhead_ms = 0;
   /** The number of the store's crashes: no connection outlives a crash. */
   crashes = 0;
   /** The time of the transaction that is being carried out; null if there is none. */
   #carriedOutAt_ms: number | null = null;
-  /** The organizations by id. The map is never changed: each change makes another. */
+  /** The organizations by id. The map is never changed: each change replaces it with another. */
   #organizations: ReadonlyMap<string, ModelOrganization>;
   /** The organizations as the model sees them. */
   readonly #seen = new Map<string, ModelOrganization>();
   #primed = 0;
   /**
-   * The key is the id of a request; the value is the time, by the store's clock, when somebody first saw that the
+   * The key is the id of a request; the value is the time, by the store's clock, when a reader first saw that the
    * request has a record.
    */
   readonly #endSeen = new Map<string, number>();
@@ -99,7 +100,7 @@ export class Store {
     this.#primed = this.log.length;
   }
 
-  /** Carries out a batch and its barrier, which is written `flush_ms` later. */
+  /** Carries out a batch and its barrier, which is on the disk `flush_ms` later. */
   run(commands: readonly Command[], flush_ms: number, wall_ms: number): { answers: LedgerAnswer[]; entry: Entry } {
     const { withoutBarrier, nodeClockDecides } = this.defects;
     const at_ms = this.now_ms + (nodeClockDecides ? wall_ms : 0);
@@ -117,7 +118,7 @@ export class Store {
     return { result: { settled, at: new Date(this.now_ms) }, entry };
   }
 
-  /** Carries out a statement about answers that are kept. */
+  /** Carries out a statement about answers that are kept (stored for repeats). */
   keep<Result>(requestIds: readonly string[], flush_ms: number, act: KeptAct<Result>) {
     const at_ms = this.time.now_ms + flush_ms;
     const { answers, entry } = this.#enter(this.now_ms, at_ms, requestIds, (model) => act(this.kept, model));
@@ -141,7 +142,7 @@ export class Store {
     return this.#seen.get(organizationId)!.own!;
   }
 
-  /** Sets limits, which count at once, for running requests too. */
+  /** Sets limits of keys, people and teams, which apply at once, to running requests too. */
   setOwnLimits(organizationId: string, own: OwnLimits): void {
     const raise = own.raises?.get(organizationId) ?? null;
     this.#change(organizationId, (organization) => ({ ...organization, own, raise }));
@@ -153,7 +154,7 @@ export class Store {
     this.#change(organizationId, (was) => ({ ...was, anchors: next(was.anchors, anchor_ms, now_ms) }));
   }
 
-  /** Sets a calendar. Nothing changes while another change of the calendar is under way. */
+  /** Sets a calendar. Nothing changes while an earlier change of the calendar is still pending. */
   setCalendar(organizationId: string, calendar: Calendar | null): void {
     const next = this.defects.withCalendar ?? withCalendar;
     const now_ms = this.now_ms;
@@ -173,8 +174,8 @@ export class Store {
   }
 
   /**
-   * Undoes the transactions that were not on the disk, and those that came to the disk, or were said to have, in the
-   * last `lost_ms`. Returns the transactions that were undone.
+   * Undoes the transactions that were not on the disk, and those that reached the disk, or were confirmed, in the last
+   * `lost_ms`. Returns the transactions that were undone.
    */
   crash(lost_ms = 0): Entry[] {
     this.crashes += 1;

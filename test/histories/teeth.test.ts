@@ -1,4 +1,4 @@
-// Histories notice what is missing: each of the nine rules of the protocol, taken out, ends in a violation.
+// Histories notice missing rules: with any of the nine rules of the protocol removed, a history ends in a violation.
 
 import { describe, expect, test } from "bun:test";
 import { some } from "../harness/depth.ts";

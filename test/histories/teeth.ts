@@ -1,4 +1,4 @@
-// Whether histories notice when a rule of the protocol is missing, and how soon.
+// Measures whether histories notice that a rule of the protocol is missing, and after how many histories.
 
 import { runHistory } from "./history.ts";
 import type { Mutation } from "./mutations.ts";
@@ -10,7 +10,7 @@ export interface Caught {
   name: string;
   mutation: Mutation;
   violation: Violation;
-  /** The seed of the history with the violation; that many histories were run. */
+  /** The seed of the history with the violation, which is also the number of histories that were run. */
   histories: number;
 }
 

@@ -1,5 +1,5 @@
-// The time of a history: one line of events in whole milliseconds, run one after the other, and each node's own clock over
-// it. In a history, the node's side of metering runs unchanged in a simulated world that a seed makes (history.ts).
+// The simulated time of a history (history.ts): one queue of events at whole milliseconds, run one after the other, and
+// each node's own clock, which is derived from it. The node's side of metering runs unchanged on such a clock.
 
 import { drainMicrotasks } from "bun:jsc";
 import type { Clock } from "../../src/core/time/clock.ts";
@@ -15,9 +15,9 @@ const readings_max = 20_000;
 
 export class Time {
   now_ms: number;
-  /** How many events were run so far. */
+  /** The number of events that were run so far. */
   steps = 0;
-  /** A binary heap of events, the earliest first; of two at one instant the one that was made first. */
+  /** A binary heap of events, the earliest first; of two at the same instant, the one that was created first. */
   readonly #heap: Appointment[] = [];
   #made = 0;
   #readings = 0;
@@ -36,7 +36,7 @@ export class Time {
     return made;
   }
 
-  /** Runs the next event, and all promises that it lets settle. Returns false if there is no event. */
+  /** Runs the next event, and lets all promises settle that it resolves. Returns false if there is no event. */
   step(): boolean {
     for (let next = this.#take(); next; next = this.#take()) {
       if (!next.run) continue;
@@ -56,8 +56,8 @@ export class Time {
   }
 
   /**
-   * Whether some turn of the event loop would never have ended: it read the time `readings_max` times, and its reader
-   * got an error.
+   * Whether a turn of the event loop would never have ended: it read the time `readings_max` times, and then got an
+   * error.
    */
   isStuck = false;
 
@@ -106,7 +106,7 @@ function before(one: Appointment, other: Appointment): boolean {
   return one.at_ms === other.at_ms ? one.order < other.order : one.at_ms < other.at_ms;
 }
 
-/** The kinds of things that a process runs when it wakes: its timers, and what has come in meanwhile. */
+/** The kinds of work that a process runs when it wakes: its timers, and the messages that arrived meanwhile. */
 type Channel = "timers" | "arrivals";
 interface Due {
   run: () => void;
@@ -114,15 +114,17 @@ interface Due {
 }
 
 export interface NodeClockOptions {
-  /** What the clock reads at the beginning: monotonic clocks begin anywhere. */
+  /** The reading of the clock at the beginning: monotonic clocks start anywhere. */
   offset_ms: number;
-  /** How fast the clock goes: 1.001 gains a second in a thousand. */
+  /** The speed of the clock: 1.001 gains a second in a thousand. */
   rate: number;
   /** Whether a process that wakes serves its sockets before its timers. */
   arrivalsFirst: boolean;
 }
 
-/** A node's own clock: what was due while the node was frozen runs when it wakes, and never on a crashed node. */
+/**
+ * A node's own clock: work that became due while the node was frozen runs when it wakes, and never on a crashed node.
+ */
 export class NodeClock implements Clock {
   crashed = false;
   frozenUntil_ms = 0;
@@ -145,7 +147,7 @@ export class NodeClock implements Clock {
     return this.#make(Math.max(1, Math.ceil(delay_ms / this.options.rate)), run, "timers");
   }
 
-  /** Brings something in from outside after `delay_ms` of the history's time, whatever the node's clock shows. */
+  /** Delivers an event from outside after `delay_ms` of the history's time, whatever the node's clock shows. */
   arrive(delay_ms: number, run: () => void): () => void {
     return this.#make(delay_ms, run, "arrivals");
   }

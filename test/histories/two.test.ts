@@ -1,4 +1,4 @@
-// The other half of test/histories/one.test.ts.
+// The other half of the histories that test/histories/halves.ts describes.
 
 import { testHalf } from "./halves.ts";
 

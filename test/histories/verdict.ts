@@ -1,4 +1,4 @@
-// Judges what a record says of its request, by all that the judge knows of the request.
+// Judges a request's record by all that the judge knows of the request.
 
 import { leaseMargin_ms } from "../../src/core/admission/lease.ts";
 import { minute_ms } from "../../src/core/store/rates.ts";
@@ -14,21 +14,21 @@ import { checkpoint_ms, lease_ms, sweep_ms } from "./scenario.ts";
 import { reaches, type World } from "./world.ts";
 
 /**
- * `slack_ms`: how long a command waits, besides the time of a batch before it, which takes as long as a flush.
- * `retry_ms`: how long it waits after an outage for its next attempt.
+ * `slack_ms`: the time that a command may wait, in addition to the batch before it, which takes as long as a flush.
+ * `retry_ms`: the time that it may wait after an outage for its next attempt.
  */
 const slack_ms = 100;
 export const retry_ms = 1_600;
 
-/** Whether something has stood between this node and what it needs since `since_ms`. */
+/** Whether a fault has stood between this node and the stores that it needs at any time since `since_ms`. */
 export function isHindered(world: World, node: Node, since_ms: number): boolean {
   const { storeTroubles, rateTroubles, time } = world;
   return [node.troubles, storeTroubles, rateTroubles].some((troubles) => reaches(troubles, since_ms, time.now_ms));
 }
 
 /**
- * Whether the store has forgotten something of the request and the request's node cannot know that: until the node is
- * told that its hold is gone or, at the latest, until its own deadline.
+ * Whether a failover has made the store forget something about the request, and the request's node cannot know that
+ * yet. It learns of it when it is told that its hold is gone or, at the latest, at its own deadline.
  */
 export function isSetBack({ setBackAt_ms }: Account, now_ms: number): boolean {
   return setBackAt_ms !== null && now_ms <= setBackAt_ms + lease_ms;
@@ -41,8 +41,8 @@ export function wasSet({ steps }: World, since_ms: number): boolean {
 
 /**
  * Whether the store's clock was set to another time and back, the second change since `since_ms`, so soon that a
- * sweeper may have seen neither. The first change may have come shortly before `since_ms`: then what was admitted in
- * between has a lease by the other clock.
+ * sweeper may have seen neither. The first change may have come shortly before `since_ms`: then a request that was
+ * admitted in between has a lease by the other clock.
  */
 export function wasSetUnseen({ steps }: World, since_ms: number): boolean {
   const recent = steps.filter(({ at_ms }) => at_ms >= since_ms - 2 * sweep_ms);
@@ -56,7 +56,7 @@ export function wasSetUnseen({ steps }: World, since_ms: number): boolean {
   });
 }
 
-/** Whether what a request holds may be past a limit by now, so that it is not charged. */
+/** Whether a request's hold may exceed a lowered limit by now, so that a part of it is not charged. */
 function mayBeShort({ office, scenario, store, budgets }: World, { organization: { id } }: Account): boolean {
   const [now, { began }] = [store.ownLimits(id), budgets.get(id)!];
   const isBudgetChanged = now.limits !== began.limits || now.raises !== began.raises;
@@ -91,7 +91,7 @@ export function judgeLate({ store }: World, account: Account, late: ModelRecord,
 }
 
 /**
- * Judges a request that was recovered, at the end of the history: its node has reported what it had forwarded, and was
+ * Judges a recovered request at the end of the history: its node must have reported its forwarded usage, and been
  * answered.
  */
 export function judgeBooked({ store, scenario }: World, account: Account, record: ModelRecord, say: Say): void {
@@ -117,7 +117,7 @@ function bothOf(record: ModelRecord, late: ModelRecord): ModelRecord {
   return { ...record, usage, charged, uncharged: record.uncharged + late.uncharged };
 }
 
-/** Judges whether a record has what was forwarded, and its price. */
+/** Judges whether a record has the forwarded tokens, and their price. */
 function judgeUsage(account: Account, { usage, charged, uncharged }: ModelRecord, say: Say): void {
   const { plan, delivered, ending, reported, engineAsked } = account;
   if (!ending) say("charge", `${plan.id} was settled before it ended`);
@@ -136,10 +136,13 @@ function judgeUsage(account: Account, { usage, charged, uncharged }: ModelRecord
     say("charge", `${plan.id} is charged ${charged} and not charged ${uncharged}, which is not its price`);
 }
 
-/** How late a node's timers may be, as its clock may go slow. */
+/** The delay that a node's timers may have, because its clock may be slow. */
 const late_ms = 300;
 
-/** Judges how soon a request has ended after its client left. What its engine has sent already may wait for room. */
+/**
+ * Judges how soon a request has ended after its client disconnected. Tokens that its engine has sent already may wait
+ * for a growth of the hold.
+ */
 export function judgeDeparture(world: World, { plan, node, leftAt_ms }: Account, say: Say): void {
   const { now_ms } = world.time;
   if (leftAt_ms === null || world.scenario.weather.slow > 0 || isHindered(world, node, leftAt_ms - retry_ms)) return;
@@ -154,7 +157,7 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
   const { outputTokens } = record.usage;
   const { now_ms } = world.time;
   if (refused) {
-    // A copy of the refused admission came late, and found room. So a hold was granted, and the recovery settles it.
+    // A late copy of the refused admission was carried out, so a hold was granted, and the recovery settles it.
     if (record.charged !== 0 && world.scenario.recovery === "checkpoint")
       say("refusal", `${plan.id} was refused as ${refused}, and charged ${record.charged}`);
     return;
@@ -174,7 +177,7 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
   if (outputTokens < checkpointKnown)
     say("checkpoint", `${plan.id} is charged for ${outputTokens} tokens, after a checkpoint at ${checkpointKnown}`);
   const cost = record.charged + record.uncharged;
-  // A recovered answer costs nothing while a key can ask for it again.
+  // A recovered answer costs nothing while a repeat with its key can run again.
   if (plan.repeats !== null && cost === 0) return;
   const nanos = world.scenario.recovery === "hold" ? account.heldNanos : priceOf(record.usage, prices);
   if (cost !== nanos)
@@ -195,9 +198,9 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
 }
 
 /**
- * Judges the rate of a request that was admitted. Within the minute up to the request, the store of the rates has
- * counted no more requests than the plan says, and as many again for each time that the store forgot them. If the
- * request's node counted the request by itself, the node has counted no more than its own share.
+ * Judges the rate of an admitted request. Within the minute up to the request, the store of the rates may have counted
+ * as many requests as the plan allows, and as many again each time that the store forgot them. If the request's node
+ * counted the request by itself, the node may have counted no more than its own share.
  */
 export function judgeRate(accounts: Iterable<Account>, account: Account, flushes: number, say: Say): void {
   const { plan, node, organization, ratesTakenAt_ms, ratesSharedAmong } = account;
@@ -208,7 +211,7 @@ export function judgeRate(accounts: Iterable<Account>, account: Account, flushes
     return;
   }
   const isOwn = ratesSharedAmong !== null;
-  // A node's minute is one of its own clock, in whole milliseconds.
+  // A node's minute is measured by its own clock, in whole milliseconds.
   const since_ms = ratesTakenAt_ms - (isOwn ? (minute_ms - 1) / node.plan.rate : minute_ms);
   const counted = [...accounts].filter((one) => {
     if (one.organization !== organization || one.ratesTakenAt_ms === null || one.admittedAt_ms === null) return false;
@@ -223,10 +226,10 @@ export function judgeRate(accounts: Iterable<Account>, account: Account, flushes
     );
 }
 
-/** How soon the part of its rates that a refused request had taken is given back. */
+/** The time within which a refused request gives back the rates that it had taken. */
 const givenBack_ms = 1_000;
 
-/** Judges a request that was refused for its rate, while nothing was wrong. */
+/** Judges a request that was refused because of its rate, in the absence of faults. */
 export function judgeRateRefusal(world: World, accounts: Iterable<Account>, account: Account, say: Say): void {
   const { plan, organization } = account;
   const { requestsPerMinute, tokensPerMinute } = organization.plan;

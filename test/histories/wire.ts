@@ -1,5 +1,5 @@
-// The wire between a node and the store: every message may be delayed, doubled, lost, or carried out and answered late or
-// never.
+// The wire between a node and the store: every message may be delayed, doubled, lost, or carried out with an answer
+// that comes late or never.
 
 import type { Command, Ledger, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { Judge } from "./judge.ts";
@@ -17,7 +17,7 @@ interface Done<Result> {
 type Act<Result> = (fate: Fate) => Done<Result>;
 
 /**
- * How long a node waits for an answer; then it gives up the call, and with it the connection
+ * The time that a node waits for an answer; then it gives up the call, and with it the connection
  * (src/stores/postgres/ledger.ts).
  */
 const answer_ms_max = 5_000;
@@ -69,7 +69,8 @@ export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
 }
 
 /**
- * Carries a statement that is sent once, whatever comes back: it may be carried out after nobody waits for it any more.
+ * Carries a statement that is sent only once, whatever happens: it may be carried out when its node no longer waits for
+ * it.
  */
 export async function carriedOnce<Result>(
   world: World,
@@ -81,7 +82,7 @@ export async function carriedOnce<Result>(
   return (await passage(world, node, about, () => about, carry, { isSentOnce: true })).result;
 }
 
-/** Carries one message and its answer. */
+/** Carries one message to the store and its answer back. */
 function passage<Result>(
   world: World,
   node: Node,

@@ -1,4 +1,4 @@
-// One history's world: time, the store, the nodes, and what stands between them.
+// The simulated world of one history: time, the store, the nodes, and the wires and faults between them.
 
 import type { Rates } from "../../src/core/store/rates.ts";
 import { memoryRates } from "../../src/stores/memory/rates.ts";
@@ -12,11 +12,11 @@ import type { Scenario, Weather } from "./scenario.ts";
 import { Store } from "./store.ts";
 import { Time } from "./time.ts";
 
-/** What a replay keeps of a history; a list left out keeps all. */
+/** The parts of a history that a replay keeps; an absent list keeps all. */
 export interface Keep {
   nodes?: readonly number[];
   requests?: readonly number[];
-  /** The most parts that an answer has. */
+  /** The highest number of parts that an answer has. */
   parts?: number;
   faults?: readonly number[];
   /** The messages that may be lost, delayed or doubled; all others pass quickly, once. */
@@ -25,24 +25,26 @@ export interface Keep {
 
 export const noWeather: Weather = { lost: 0, unanswered: 0, slow: 0, doubled: 0 };
 
-/** A time in which something stood between a node and what it needs. */
+/** A period in which a fault stood between a node and a store. */
 export interface Trouble {
   from_ms: number;
   to_ms: number;
 }
 
-/** What becomes of one message. */
+/** The fate of one message: when it arrives, or how it fails. */
 export interface Fate {
   id: string;
   arrive_ms: number;
-  /** How long it takes until the answer is on the store's disk, and then until it reaches the node. */
+  /**
+   * The time until the message's effects are on the store's disk, and then the time until the answer reaches the node.
+   */
   flush_ms: number;
   answer_ms: number;
   lost: boolean;
   unanswered: boolean;
-  /** If no answer comes back: whether the node waits in vain, or its connection breaks at once. */
+  /** Whether, if no answer comes back, the node waits in vain; otherwise its connection breaks at once. */
   hangs: boolean;
-  /** How long after it was sent the message is carried out, or carried out once more; null: it is not. */
+  /** The time after which the message is carried out late, or once more; null if it is not. */
   again_ms: number | null;
   /** Whether the message was lost, slow, doubled or left unanswered. */
   harmed: boolean;
@@ -63,14 +65,14 @@ export class World {
   readonly nodes: (Node | undefined)[] = [];
   readonly storeTroubles: Trouble[] = [];
   readonly rateTroubles: Trouble[] = [];
-  /** When the store's clock was set, and how far. */
+  /** The times at which the store's clock was set, and by how much. */
   readonly steps: { at_ms: number; by_ms: number }[] = [];
   /** The ids of the messages that were lost, slow, doubled or left unanswered. */
   readonly harmed: string[] = [];
   readonly trace: string[] = [];
-  /** Whether nothing goes wrong any more. */
+  /** Whether the quiet phase has begun, in which nothing goes wrong. */
   quiet = false;
-  /** How many things are still to come: requests, faults, and messages that will be carried out. */
+  /** The number of pending events: requests, faults, and messages that will be carried out. */
   #toCome = 0;
   readonly #mayMeetFates: ReadonlySet<string> | null;
 
@@ -116,7 +118,7 @@ export class World {
     return memoryRates(() => this.time.now_ms);
   }
 
-  /** Plans something that the history waits for. */
+  /** Schedules an event that must happen before the history can end. */
   in(delay_ms: number, run: () => void): void {
     this.#toCome += 1;
     this.time.in(delay_ms, () => {
@@ -125,7 +127,7 @@ export class World {
     });
   }
 
-  /** How many processes run, as the fleet's reports would say if they came without delay. */
+  /** The number of running processes, as the fleet's reports would show it if they came without delay. */
   get processes(): number {
     return this.nodes.filter((node) => node && !node.clock.crashed).length;
   }
@@ -134,17 +136,17 @@ export class World {
     return this.time.now_ms < this.ratesAwayUntil_ms;
   }
 
-  /** Whether nothing is left to happen but sweeps that find nothing. */
+  /** Whether no event is left except sweeps that find nothing. */
   get isOver(): boolean {
     return this.#toCome === 0 && this.store.model.holds.size === 0 && this.nodes.every((node) => !node || node.isIdle);
   }
 
-  /** What becomes of the message of this name. */
+  /** The fate of the message with this name. */
   fate(id: string): Fate {
     return this.#fate(id, this.scenario.weather);
   }
 
-  /** What becomes of the message of this name on its way to the store of the sliding rates. */
+  /** The fate of the message with this name on its way to the store of the sliding rates. */
   ratesFate(id: string): Fate {
     return this.#fate(id, this.scenario.ratesMayFail ? this.scenario.weather : noWeather);
   }
@@ -187,7 +189,7 @@ function numberOf(id: string): number {
   return number;
 }
 
-/** Whether one of the troubles overlaps the time from `from_ms` to `to_ms`. */
+/** Whether one of the troubles overlaps the period from `from_ms` to `to_ms`. */
 export function reaches(troubles: readonly Trouble[], from_ms: number, to_ms: number): boolean {
   return troubles.some((trouble) => trouble.from_ms <= to_ms && trouble.to_ms >= from_ms);
 }

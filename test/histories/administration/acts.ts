@@ -1,5 +1,5 @@
-// The actions in a history (a simulated sequence) of people and operators, drawn from a seed. A history has rounds of
-// actions that run at once.
+// The actions of people and operators in a history (a simulated sequence), drawn from a seed. A history has rounds of
+// concurrent actions.
 
 export const people_max = 3;
 export const operators_max = 6;
@@ -22,18 +22,18 @@ export type Act = Common &
   (
     | { verb: "suspendPerson" | "resumePerson" | "forgetPerson" | "takeMembership" }
     | { verb: "giveMembership"; role: Role }
-    /** A sign-in, with the role that the issuer gives. */
+    /** A sign-in of the person, with the role that the issuer gives; null if it gives none. */
     | { verb: "confirm"; role: Role | null }
     | { verb: "createOperator"; role: Role; expires: boolean }
     | { verb: "rotateOperator" | "revokeOperator" }
   );
 
-/** Whether the action is the issuer's, by a sign-in: only that may take the last administrator away. */
+/** Whether the action is the issuer's, by a sign-in: only such an action may remove the last administrator. */
 export const isIssuers = (act: Act) => act.verb === "confirm";
 
 export type Draw = (below: number) => number;
 
-/** Draws the same numbers for the same seed (mulberry32). */
+/** Returns a generator that draws the same numbers for the same seed (mulberry32). */
 export function drawnFrom(seed: number): Draw {
   let state = seed >>> 0;
   return (below) => {
@@ -50,7 +50,7 @@ const verbs = [
   ...["createOperator", "rotateOperator", "revokeOperator", "revokeOperator"],
 ] as const;
 
-/** Rounds of one to four acts at once. */
+/** Rounds of one to four concurrent actions. */
 export function actsOf(draw: Draw, operators: number): Act[][] {
   let created = 0;
   const actors = ["cli:root", ...Array.from({ length: people_max }, (_, person) => `person ${person}`)];

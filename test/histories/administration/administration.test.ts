@@ -1,4 +1,4 @@
-// Random histories (simulated sequences) of actions on people and operators: there is always an administrator.
+// Random histories (simulated sequences) of actions on people and operators: an administrator always remains.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { seed, times } from "../../harness/depth.ts";

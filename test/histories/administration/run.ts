@@ -15,7 +15,7 @@ export interface AdministrationOptions {
   first: number;
   count: number;
   kind: (typeof kinds)[number];
-  /** Called after each history. */
+  /** A callback after each history, with the number of histories so far. */
   done?(histories: number): void;
 }
 

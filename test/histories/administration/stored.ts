@@ -1,5 +1,5 @@
-// Runs histories of people and operators with the product's own actions on a database: after each round, there must be an
-// administrator if there was one before, unless a sign-in took part.
+// Runs histories (simulated sequences) of people and operators with the product's own actions on a database: after each
+// round, an administrator must remain if there was one before, unless a sign-in took part.
 
 import { secretOf } from "../../../src/core/auth/credential.ts";
 import { scopes } from "../../../src/core/store/directory.ts";

@@ -1,4 +1,5 @@
-// The actions in histories of limits, drawn from a seed: they are about limits, teams, keys, raises, memberships and plans.
+// The actions in histories (simulated sequences) of limits, drawn from a seed: changes of limits, teams, keys, raises,
+// memberships and plans.
 
 import { ManagementError } from "../../../../src/admin/management/error.ts";
 import type { LimitValueChanges } from "../../../../src/admin/management/limit-shape.ts";
@@ -8,14 +9,16 @@ import type { Draw } from "../acts.ts";
 import type { World } from "./world.ts";
 
 /**
- * `she` and `he` act as administrators of the organization, so the rule of one's own limits applies to them: they must
- * not raise what limits themselves.
+ * People in these histories. `she` and `he` act as administrators of the organization, so they are bound by the rule of
+ * one's own limits: an administrator must not raise limits that count for themselves.
  */
 export const personNames = ["she", "he", "ann"] as const;
 export type PersonName = (typeof personNames)[number];
 export const isBound = (actor: string) => actor === "she" || actor === "he";
 
-/** `root`: the user of a node. `issuer`: a sign-in. */
+/**
+ * `root` stands for an operator at a node's command line, `issuer` for the identity provider, which acts by sign-ins.
+ */
 export type Actor = "she" | "he" | "root" | "issuer";
 
 export interface Act {
@@ -33,7 +36,7 @@ export interface Made {
   keys: string[];
 }
 
-/** `by`: the actor; absent: anybody. */
+/** Draws an action; `by` is its actor, or any actor if absent. */
 export function anyAct(draw: Draw, made: Made, number: number, by?: Actor): Act {
   const actor = by ?? (["she", "she", "she", "he", "he", "root", "root", "issuer"] as const)[draw(8)]!;
   if (actor === "issuer") return signIn(draw, made);
@@ -43,7 +46,7 @@ export function anyAct(draw: Draw, made: Made, number: number, by?: Actor): Act 
   return { actor: whose, words: `${whose}: ${verb} ${words}`, run: (world) => does(world.by(whose), world) };
 }
 
-/** How an act ended: done, or the code of its refusal. */
+/** The outcome of an action: `done`, or the code of its refusal. */
 export async function outcomeOf(act: Act, world: World): Promise<string> {
   try {
     await act.run(world);
@@ -54,7 +57,7 @@ export async function outcomeOf(act: Act, world: World): Promise<string> {
   }
 }
 
-/** A sign-in, by which the issuer gives a person another team, none, or no membership at all. */
+/** A sign-in, by which the issuer gives a person another team, no team, or no membership at all. */
 function signIn(draw: Draw, { teams }: Made): Act {
   const person = personNames[draw(3)]!;
   const team = draw(3) === 0 ? null : teams[draw(teams.length)]!;
@@ -63,7 +66,10 @@ function signIn(draw: Draw, { teams }: Made): Act {
   return { actor: "issuer", words, run: (world) => world.signIn(person, isMember ? { team } : null) };
 }
 
-/** A change of one limit: to a number, to none at all, or to no value of its own. */
+/**
+ * A change of one limit: to a number, to "unlimited" (`none`), or to null, which leaves the limit to the inherited
+ * value.
+ */
 function anyLimit(draw: Draw, most: number): LimitValueChanges {
   const name = draw(3) === 0 ? "requestsPerMinute" : "week";
   const kind = draw(6);
@@ -170,5 +176,7 @@ function anyVerb(draw: Draw, made: Made, number: number): [VerbName, string, Doe
 
 const member = { role: "organization-admin" } as const;
 
-/** A raise to one of a few amounts. So it often has the same amount as the raise in force, and only lasts longer. */
+/**
+ * A raise to one of a few amounts, so that it often has the same amount as the raise in force and only lasts longer.
+ */
 const anyRaise = (draw: Draw) => ({ [draw(3) === 0 ? "requestsPerMinute" : "week"]: 500 * (1 + draw(3)) });

@@ -1,6 +1,6 @@
-// Histories of an organization of which two administrators are held to the rule of one's own limits: the limits that count
-// for either of them never rise by an action of theirs, also of several at once. Other actors do things in between, so
-// that there are raises, and teams to move to.
+// Histories (simulated sequences) of an organization in which two administrators are bound by the rule of one's own
+// limits: no action of theirs, nor several at once, raises a limit that counts for the actor. Other actors act in
+// between, so that there are raises, and teams to move to.
 
 import type { Database } from "../../../../src/stores/postgres/database.ts";
 import { DatabaseError } from "../../../../src/stores/postgres/database-error.ts";
@@ -39,8 +39,8 @@ export async function ownLimitsHistory(db: Database, seed: number): Promise<OwnL
 }
 
 /**
- * Runs acts at once. If one person alone acts, who is held to the rule, the limits that count for that person are compared
- * with those before.
+ * Runs actions concurrently. If all are of one person who is bound by the rule, compares the limits that count for that
+ * person with those before.
  */
 async function judged(world: World, acts: readonly Act[]): Promise<{ outcomes: string[]; raised: string | null }> {
   const [{ actor }] = acts as [Act];
@@ -60,7 +60,10 @@ async function outcomeOnPostgres(act: Act, world: World): Promise<string> {
   }
 }
 
-/** Draws up to three acts; `number` is that of the first one. Half of the time, all are of the first one's actor. */
+/**
+ * Draws up to three actions; `number` is the number of the first one. Half of the time, the actor of the first one does
+ * all.
+ */
 function actsAtOnce(draw: Draw, world: World, number: number): Act[] {
   const made: Made = { teams: namesOf(world, "team "), keys: namesOf(world, "key ") };
   const first = anyAct(draw, made, number);
@@ -71,7 +74,7 @@ function actsAtOnce(draw: Draw, world: World, number: number): Act[] {
 
 const namesOf = (world: World, prefix: string) => [...world.names()].filter((name) => name.startsWith(prefix));
 
-/** Founds two teams, three people, a key of each of them and a key of nobody. */
+/** Creates two teams, three people, a key for each of them and a key that belongs to nobody. */
 async function founded(world: World, draw: Draw): Promise<void> {
   const root = world.by("root");
   const { organization, id } = world;

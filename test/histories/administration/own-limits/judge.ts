@@ -1,5 +1,6 @@
-// Judges whether an action has raised a limit that counts for a person. The limits in force are derived anew from what the
-// verbs show of each subject, in another way than by the product's rule (src/stores/postgres/own-limits.ts).
+// Judges whether an action has raised a limit that counts for a person. The limits in force are computed from the
+// limits that the management verbs show for each subject, independently of the product's rule
+// (src/stores/postgres/own-limits.ts).
 
 import { ManagementError } from "../../../../src/admin/management/error.ts";
 import type { LimitValue, SubjectLimitsShown } from "../../../../src/admin/management/limit-shape.ts";
@@ -9,14 +10,17 @@ import type { World } from "./world.ts";
 type Shown = Pick<SubjectLimitsShown, "own" | "keys" | "members" | "models" | "raises">;
 type Name = keyof LimitValue;
 
-/** Some limits that count together, and the temporary increase of them. */
+/** The limits of one subject that count together, and their raise (a temporary increase). */
 interface Limits {
-  /** The first of these that says something of a limit decides. */
+  /** For each limit, the first of these values that sets it decides. */
   values: (LimitValue | null)[];
   raise: Shown["raises"][number] | undefined;
 }
 
-/** The limits that count for a person: for each key, or a key to come, those of each subject and each pattern of models. */
+/**
+ * The limits that count for a person. The key is one of the person's keys, or a future key; the value, the limits of
+ * each subject and each pattern of models.
+ */
 export type Counting = Map<string, Map<string, Limits>>;
 
 const toCome = "a key to come";
@@ -52,7 +56,7 @@ function gone(thrown: unknown): null {
   throw thrown;
 }
 
-/** The limits of a subject for all models, and for each pattern. `given`: what the subject inherits. */
+/** The limits of a subject for all models, and for each pattern. `given`: the values that the subject inherits. */
 function limitsOf(name: string, shown: Shown, given: (LimitValue | null)[]): [string, Limits][] {
   const raiseFor = (models: string | null) => shown.raises.find((one) => one.models === models);
   const patterns = Object.entries(shown.models).map(([models, value]): [string, Limits] => [
@@ -62,7 +66,10 @@ function limitsOf(name: string, shown: Shown, given: (LimitValue | null)[]): [st
   return [[name, { values: [shown.own, ...given], raise: raiseFor(null) }], ...patterns];
 }
 
-/** The limit that was raised, in words, or null. A key that was made meanwhile is compared with a key to come. */
+/**
+ * Describes the first limit that was raised, or returns null. A key that was made meanwhile is compared with a future
+ * key.
+ */
 export function raisedBetween(before: Counting, after: Counting, now: Date): string | null {
   const ends = [...before.values(), ...after.values()].flatMap((limits) =>
     [...limits.values()].flatMap(({ raise }) => (raise ? [raise.until] : [])),

@@ -1,5 +1,5 @@
-// Histories of limits: no action of a person raises a limit that counts for that person (docs/access.md, Limits of one's own),
-// and actions at once never fail at the database.
+// Histories (simulated sequences) of limits: no action of a person raises a limit that counts for that person
+// (docs/access.md, Limits of one's own), and concurrent actions never fail with a database error.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { seed, times } from "../../../harness/depth.ts";

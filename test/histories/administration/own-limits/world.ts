@@ -1,5 +1,5 @@
-// The world in which histories of limits run: the product's own verbs and stores on Postgres, for an organization with
-// people, teams and keys that are known by their names.
+// The environment of histories (simulated sequences) of limits: the product's own management verbs and stores on
+// Postgres, for an organization whose people, teams and keys have names.
 
 import {
   type ManagementOptions,
@@ -34,7 +34,7 @@ export class World {
 
   private constructor(readonly db: Database) {}
 
-  /** Makes the organization and its people. Those of an earlier history keep their rows, under another name. */
+  /** Makes the organization and its people. The organization of an earlier history stays, under another name. */
   static async new(db: Database): Promise<World> {
     const world = new World(db);
     await plans(db).publish([smallPlan], 0);
@@ -51,7 +51,7 @@ export class World {
 
   names = (): IterableIterator<string> => this.#ids.keys();
 
-  /** The verbs, as src/node gives them to this actor. */
+  /** The management verbs with the rights of this actor, as src/node composes them. */
   by(actor: string): Management {
     let verbs = this.#actors.get(actor);
     if (!verbs) {
@@ -82,14 +82,14 @@ export class World {
     this.#ids.set(name, id);
   }
 
-  /** A sign-in of the person; `place` null: in no organization. */
+  /** Signs the person in; `place` is the person's team in the organization, or null for no membership. */
   signIn(person: PersonName, place: { team: string | null } | null): Promise<void> {
     const team = place?.team == null ? null : this.id(place.team);
     const one = { organization: this.id("acme"), team, role: "organization-admin", scopes, models: null } as const;
     return this.#confirmed(person, place ? [one] : []);
   }
 
-  /** Acts as if `ms` had passed: moves the end of each raise (a temporary increase of a limit) `ms` closer. */
+  /** Simulates that `ms` have passed: moves the end of each raise (a temporary increase of a limit) `ms` closer. */
   async pass(ms: number): Promise<void> {
     await this.db.query("update limit_value set until = until - $1::bigint * interval '1 ms'", [ms]);
   }
@@ -124,7 +124,7 @@ export class World {
   }
 }
 
-/** The verbs without the JSON of their answers, which costs more than the verbs' work. */
+/** The management verbs without the encoding of their answers as JSON, which costs more than the verbs themselves. */
 function unwritten(options: ManagementOptions): Management {
   const context = managementContext(options);
   return new Proxy({} as Management, {
