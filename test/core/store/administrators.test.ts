@@ -1,5 +1,5 @@
-// No operation removes the last administrator of the service, alone or concurrently with others, whatever caller asks
-// for it.
+// No operation removes the last administrator of the service, whoever the caller is, and even if several operations run
+// concurrently.
 
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { administratorsProblem } from "../../../src/admin/store/administrators.ts";

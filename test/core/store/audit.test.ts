@@ -29,8 +29,7 @@ describe.each(databaseKinds(import.meta.path))("the audit on %s", (name) => {
   const served = async (nanos: number, change: Partial<Admit> = {}) =>
     book.run([settleOf(await admitted(change), nanos)]);
   /**
-   * Sets the clock to `count` hours and serves a request, because a batch moves a window that has ended to
-   * `usage_past`.
+   * Sets the clock to `count` hours after noon and serves a request, whose batch moves an ended window to `usage_past`.
    */
   const moveOn = async (count: number) => {
     await store.setClock(hours(count));

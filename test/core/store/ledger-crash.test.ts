@@ -1,5 +1,6 @@
-// A kill -9 of Postgres, or of a process with its embedded database, loses nothing that the ledger has confirmed. A batch
-// itself commits without waiting for the disk; behind it comes the barrier, a tiny transaction that does wait.
+// A kill -9 of Postgres, or of a process with its embedded database, loses nothing that the ledger has confirmed. A
+// batch itself commits without waiting for the disk, and is confirmed only after the barrier, a tiny transaction that
+// does wait.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -92,7 +93,7 @@ test("no grant and no record that was confirmed is missing after Postgres was ki
     await Bun.sleep(150 + Math.random() * 100);
     await killPostgres();
     running = false;
-    // Checked before anything is sent again: what was confirmed so far must be there without any retry.
+    // Confirmed requests must be in the database without any retry, so this check comes before anything is sent again.
     const [sure, ended] = [[...granted], [...settled]];
     await assertThere(db, sure, ended);
     await Promise.all(streams);

@@ -52,7 +52,7 @@ export interface ModelOrganization {
   raise?: ModelRaise | null;
   /** The limits of the organization's plan in force, if there is one; recovered requests are charged within them. */
   limits?: UsageLimits;
-  /** The own limits of its keys, people and teams, for histories that change them. */
+  /** The own limits of the organization's keys, people and teams, for histories that change them. */
   own?: OwnLimits;
   /** The subjects, besides the organization, against which a key's request for a model counts at this moment. */
   subjectsOf?(keyId: string, model: string): readonly ModelSubject[];

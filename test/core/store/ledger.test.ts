@@ -227,7 +227,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
 
   test("a batch of many organizations keeps the book of each, however often it is written", async () => {
     const organizations = await Promise.all(Array.from({ length: 6 }, () => store.newOrganization()));
-    // So many batches that a row is not only updated in place, but also written anew (after 32 updates).
+    // There are so many batches that a row is not only updated in place, but also written anew (after 32 updates).
     for (let round = 0; round < 20; round++) {
       const admits = organizations.map((id) => admitOf(id));
       expect(new Set((await book.run(admits)).map((one) => one.answer))).toEqual(new Set(["granted"]));
@@ -732,7 +732,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
     const organization = await store.newOrganization();
     const command = admitOf(organization, { requestId: requestIdAt("1985-05-05") });
     await serve(command, 5);
-    // The state that the upkeep leaves if it ends in the middle.
+    // The state that the upkeep leaves if it is interrupted.
     await store.db.exec("alter table usage_record detach partition usage_record_1985_05");
     expect(await partitionOf(command)).toBeUndefined();
     await book.maintain();

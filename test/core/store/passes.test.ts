@@ -1,6 +1,6 @@
-// The ledger's tables against an administrator of the database: each hourly pass of the audit (a run over the new records)
-// writes a hash of the records into the chain of the audit log. So a forgery is found even if it is consistent everywhere
-// else (docs/design/metering.md, Passes in the chain).
+// Protection of the ledger's tables against an administrator of the database: each hourly pass of the audit (a run over
+// the new records) writes a hash of the records into the chain of the audit log. So a forgery is found even if it is
+// consistent everywhere else (docs/design/metering.md, Passes in the chain).
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type AuditLine, auditShown, chainBeginning, chainBreak } from "../../../src/admin/store/audit-chain.ts";
 import { bare } from "../../../src/core/store/ids.ts";

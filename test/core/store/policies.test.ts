@@ -20,7 +20,7 @@ import { databaseForTests, lockAwaited, openDatabase, withClock } from "../../st
 import { addKey, addOrganization, addTeam } from "./made.ts";
 import { newSecret, unrestricted } from "./new-key.ts";
 
-// Starting a database takes half a second, and many times that on a machine that does much else.
+// Starting a database takes half a second, and many times that on a busy machine.
 setDefaultTimeout(120_000);
 
 const day_ms = 86_400_000;

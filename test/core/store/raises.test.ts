@@ -54,7 +54,7 @@ describe.each(databaseKinds(import.meta.path))("raises on %s", (name) => {
       subjects: [{ subject: "key", windows: { session: { limit: 2_000, held: 4_000 } } }],
     });
     expect((await shown(key))?.windows.session).toMatchObject({ limit: 2_000, held: 4_000 });
-    // The clock alone decides: where it steps back, there is room again.
+    // Only the clock decides: after it steps back, the raised limit is in force again.
     await store.setClock(before);
     expect(await admit(asked(key))).toMatchObject({ answer: "granted" });
   });

@@ -11,14 +11,11 @@ import { ofOrganization, type RateStore, rateStores } from "./rates-stores.ts";
 setDefaultTimeout(60_000);
 
 /**
- * In the middle of a second, so that an entry that the requests of a second share ends at another moment than the entry
- * of a single request.
+ * The start is in the middle of a second, so that an entry that the requests of a second share ends at another moment
+ * than the entry of a single request.
  */
 const start_ms = Date.parse("2026-11-21T03:00:00.400Z");
-/**
- * The number of runs of a property, by store. A store with a clock of its own has to be asked for each step, so it has
- * fewer runs.
- */
+/** The number of runs of a property, by store. Redis has to be asked for each step, so it has fewer runs. */
 const schedules: Record<string, number> = { memory: 1000, redis: 40, "redis cluster": 20 };
 
 const newOrganizationId = () => `org_${newHex()}`;

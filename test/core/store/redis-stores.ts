@@ -1,4 +1,4 @@
-/** Stores on Redis, for tests of what two nodes keep in it. */
+/** Stores on Redis, for tests of the data that two nodes share in it. */
 import { redisConnection } from "../../../src/stores/redis/connection.ts";
 import { startRedisCluster } from "../../harness/cluster.ts";
 import { redisUrl } from "../../harness/services.ts";

@@ -15,7 +15,7 @@ const mebibyte = 1024 * 1024;
 const newId = () => idOf(Bun.randomUUIDv7(), "resp_");
 const newOrganization = () => idOf(Bun.randomUUIDv7(), "org_");
 const by = (organizationId: string) => ({ organizationId, keyId: idOf(Bun.randomUUIDv7(), "key_") });
-/** A caller without a person. */
+/** A caller whose key belongs to no person. */
 const every = (organizationId: string) => ({ organizationId, personId: null });
 /** The id of a response made at this instant. */
 const idAt = (at: Date) => {

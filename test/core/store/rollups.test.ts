@@ -114,8 +114,8 @@ const filters: Pick<ReportQuery, "keyId" | "teamId" | "model">[] = [
   { keyId: keys[2]!, model: models[0]! },
 ];
 /**
- * Start and length in hours, from the day before the start of the load: whole days and months, parts of them, and more
- * than there are records for.
+ * The start and the length of a report's span in hours, from the day before the start of the load: whole days and
+ * months, parts of them, and more than there are records for.
  */
 const span = fc
   .tuple(

@@ -30,11 +30,11 @@ interface ModelLimits extends ModelSubject {
 }
 
 /**
- * A person's two keys, of which one is limited and the other only ever in a team; a limited key and an unlimited one
- * without a person; two teams.
+ * Two keys of a person, of which one has limits and the other is only in a team; a limited key and an unlimited one
+ * that belong to nobody; and two teams.
  */
 export class Staff {
-  /** Two limited keys and two teams, and then the person. */
+  /** The two limited keys, the two teams, and then the person. */
   readonly subjects: (ModelSubject & { base: UsageLimits; raise: ModelRaise | null })[];
   readonly models: readonly ModelLimits[];
   readonly teamOf = new Map<number, number | null>();

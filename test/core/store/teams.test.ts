@@ -1,5 +1,5 @@
-// Teams and limits as an administrator sets them: two changes at once, teams that were removed, and what the audit log
-// keeps.
+// Teams and limits as an administrator sets them: two changes at once, teams that were removed, and the entries of the
+// audit log.
 
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { management } from "../../../src/admin/management/client.ts";
