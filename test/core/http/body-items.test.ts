@@ -167,7 +167,7 @@ describe.each(spoken)("$name", (one) => {
     const dependencies = needs();
     const refused = conversation(one).replace('"temperature":0.2', '"temperature":"warm"');
     for (let time = 0; time < 2; time++) expect(await outcome(one, dependencies, refused)).toContain("temperature");
-    // At most one entry in the cache for each field that is looked up.
+    // The cache has at most one entry for each field that is looked up.
     expect(dependencies.bounds.items.size).toBeLessThanOrEqual(3);
   });
 

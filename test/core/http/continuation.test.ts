@@ -80,7 +80,7 @@ describe("a text goes on at another engine", () => {
       expect(receipt).toMatchObject({ outcome: "completed", attempts: 2, continued: true, error_code: null });
       const { input_tokens, output_tokens } = receipt.usage;
       expect(nanosOf(receipt.cost.charged)).toBe(100 * input_tokens + 400 * output_tokens);
-      // The engine that went on was also sent the text of the first one; the tokens of the caller's input do not
+      // The engine that continued was also sent the text of the first one; the tokens of the caller's input do not
       // include that text.
       expect(Math.abs(input_tokens - 18)).toBeLessThan(12);
       expect(Math.abs(output_tokens - 40)).toBeLessThan(15);
@@ -126,7 +126,7 @@ describe("an answer does not go on", () => {
   });
 });
 
-/** The text that a stream of any protocol says. */
+/** The text in a stream of any protocol. */
 function textIn(stream: string): string {
   const events = [...stream.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!) as Said);
   const pieces = events.map(({ choices, delta }) => choices?.[0]?.delta?.content ?? delta);

@@ -73,7 +73,7 @@ const encoders: Record<string, (fault: Fault, requestId: string) => object> = {
   [responses]: encodeResponsesFault,
 };
 type Code = ConstructorParameters<typeof Fault>[0];
-/** The body of a refusal, in the form of the protocol that is spoken at the path `spoken`. */
+/** The body of a refusal in the protocol of the path `spoken`. */
 const refusal = (code: Code, spoken = chat) => encoders[spoken]!(new Fault(code, "Because."), id);
 const refused = (path: string, status: number, code: Code, headers: Record<string, string> = {}, spoken = path) =>
   answer("POST", path, status, refusal(code, spoken), headers);

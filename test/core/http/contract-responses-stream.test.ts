@@ -45,15 +45,15 @@ const summarized = eventsOf({ type: "response-end", reason: "stop" }, { reasonin
 const framed = (events: StreamEvent[]) => events.map(event).join("");
 const numbered = (events: StreamEvent[]) => events.map((each, sequence_number) => ({ ...each, sequence_number }));
 const done = "data: [DONE]\n\n";
-/** The problems found in a stream of these events, with the numbers that they have, and `[DONE]`. */
+/** The problems found in a stream of these events, with unchanged sequence numbers, and `[DONE]` at the end. */
 const asTheyAre = (events: StreamEvent[]) => problemsOf(framed(events) + done);
-/** The path of each value in a value: the names and numbers that lead to it. */
+/** The paths of all values inside `value`: the names and indices that lead to them. */
 function pathsIn(value: unknown): string[][] {
   if (typeof value !== "object" || value === null) return [[]];
   return Object.entries(value).flatMap(([name, inner]) => pathsIn(inner).map((path) => [name, ...path]));
 }
 
-/** The value with another one at the path: of the same type, unless it is null. */
+/** The value with a different one at the path: of the same type, unless that was null. */
 function altered(value: unknown, [name, ...rest]: string[]): unknown {
   if (name !== undefined && Array.isArray(value)) return value.with(Number(name), altered(value[Number(name)], rest));
   if (name !== undefined) return { ...(value as Keys), [name]: altered((value as Keys)[name], rest) };

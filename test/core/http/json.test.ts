@@ -80,8 +80,8 @@ test.each([
   async (_, letter, count) => {
     const body = { text: letter.repeat(count) };
     const seen = await answers(body, headers);
-    // At most as many segments as the bytes need, and a few more. If each name, value and punctuation mark had a
-    // segment of its own there would be 90.
+    // There are at most as many segments as the bytes need, and a few more. If each name, value and punctuation mark
+    // had a separate segment, there would be 90.
     const needed = Math.ceil(JSON.stringify(body).length / 4096);
     for (const { segments, text } of seen) {
       expect(segments).toBeLessThanOrEqual(needed + 12);

@@ -1,4 +1,7 @@
-/** Dependencies of the code that stores answers (keeps them), over stores that a test sets up function by function. */
+/**
+ * Dependencies of the code for kept answers (stored for repeats and later reads), over stores that a test sets up
+ * function by function.
+ */
 
 import type { Principal } from "../../../src/core/auth/verdict.ts";
 import type { Call } from "../../../src/core/http/call.ts";

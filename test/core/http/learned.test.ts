@@ -10,7 +10,7 @@ import { temporaryFolder } from "../../stores/postgres/databases.ts";
 setDefaultTimeout(90_000);
 
 const model = "z-ai/glm-4.6";
-// Three bytes per letter: far from the usual length of a token.
+// The text has three bytes per letter, far from the usual length of a token.
 const text = "每天早上园丁数她的郁金香，写下数字。".repeat(200);
 const ask = { model, messages: [{ role: "user", content: text }] };
 

@@ -1,7 +1,7 @@
 /**
  * Limits of a plan as clients see them: rates and concurrency, and the contents of a refusal. A request that needs more
  * than a whole limit can never pass: in every protocol its refusal is final, names the limit, its owner, its size and
- * the need of the request, and nothing in it makes a client wait. docs/design/errors-and-streams.md, Limits and their
+ * what the request needed, and nothing in it makes a client wait. docs/design/errors-and-streams.md, Limits and their
  * errors.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";

@@ -43,7 +43,7 @@ const head = ({ method = "POST", path = chat, key = null, headers = [] }: Sent) 
 const length = (bytes: number) => `content-length: ${bytes}`;
 
 const piece = Buffer.alloc(256 * 1024, " ");
-/** The same spaces as a chunk of a body without a length. */
+/** The spaces of `piece` as a chunk of a body without a length. */
 const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n")]);
 async function writeSpaces(client: RawClient, bytes: number): Promise<void> {
   for (let left = bytes; left > 0; left -= piece.length)
@@ -250,7 +250,7 @@ test("bytes that are discarded are kept nowhere", async () => {
   } finally {
     clearInterval(watch);
   }
-  // At most 100 MiB more memory, though 480 MiB were sent.
+  // The process grew by at most 100 MiB, though 480 MiB were sent.
   expect(most - before).toBeLessThan(100);
 });
 
