@@ -38,7 +38,7 @@ afterAll(async () => {
 interface Told {
   events: InferenceEvent[];
   fault: Fault | null;
-  /** The end of each attempt. */
+  /** The kind of each attempt's end, such as `answered` or `broken`. */
   kinds: string[];
   attempts: number;
   route: string | undefined;

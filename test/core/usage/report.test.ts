@@ -10,7 +10,9 @@ import {
   rejectionOf,
 } from "../../../src/core/usage/report.ts";
 
-/** A model of 8,000 tokens of context and a request of at most 1,000; a hundred tokens were streamed. */
+/**
+ * A model with a context of 8,000 tokens, a request for at most 1,000 output tokens, and a stream of a hundred tokens.
+ */
 const facts: Facts = {
   contextTokens: 8_000,
   outputTokensCap: 1_000,
