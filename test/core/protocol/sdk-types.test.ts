@@ -164,7 +164,7 @@ function eventRows({ client, rows }: EventPlace): void {
 
   test("no other event is written", () => {
     const known = new Set(Object.values(places).flatMap((place) => (place.client === client ? [...place.known] : [])));
-    // Types of the protocols that are in no union of the SDKs.
+    // The protocols also have these types, which are in no union of the SDKs.
     for (const type of ["message", "error", "overloaded_error", "text"]) known.add(type);
     expect([...written].filter((type) => !known.has(type))).toEqual([]);
   });

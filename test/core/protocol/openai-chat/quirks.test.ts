@@ -402,7 +402,7 @@ describe("failures", () => {
       ...["The request queue is full.", "The request is aborted by a higher priority request.", "Request queue full."],
       "Service temporarily unavailable: All workers are busy, please retry later",
       "ResourceExhausted: Worker local total request limit reached (34/32)",
-      // The messages of vLLM 0.33, as its exceptions have them.
+      // Messages of exceptions in vLLM 0.33.
       "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance.",
       "The engine has reached its prefill token backlog limit. Please try again later or on a different instance.",
     ];
