@@ -78,7 +78,7 @@ describe("the form of a key", () => {
     }
     const expected = (rounds * 32) / 62;
     expect(seen.size).toBe(62);
-    // Seven standard deviations: fails by chance less than once in ten billion runs.
+    // The bound is seven standard deviations, so the test fails by chance less than once in ten billion runs.
     for (const count of seen.values()) expect(Math.abs(count - expected)).toBeLessThan(7 * Math.sqrt(expected));
   });
 

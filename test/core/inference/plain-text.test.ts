@@ -1,4 +1,4 @@
-// The texts that may be names, and the parts of other texts that may be shown on a terminal.
+// Texts that may be names, and other texts made safe for a terminal.
 import { expect, test } from "bun:test";
 import { isPlain, plain, plainJson } from "../../../src/core/inference/plain-text.ts";
 

@@ -167,7 +167,7 @@ test("what a large request took beyond a turn is paid back before the next one",
     .map(({ organizationId }, index) => (organizationId === "large" ? index : -1))
     .filter((at) => at >= 0);
   expect(between.length).toBeGreaterThanOrEqual(2);
-  // Ten turns of four small requests for each large one.
+  // For each large request, the small ones get ten turns of four requests.
   expect(between[1]! - between[0]!).toBeGreaterThanOrEqual(36);
   expect(between[1]! - between[0]!).toBeLessThanOrEqual(48);
 });

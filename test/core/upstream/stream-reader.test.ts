@@ -160,7 +160,7 @@ function sent(protocol: UpstreamProtocol): fc.Arbitrary<Sent> {
       texts.map((each) => {
         const frame = made(each, count++);
         const bytes = utf8.encode(isCrLf === 0 ? frame.replaceAll("\n", "\r\n") : frame);
-        // Bytes that are not UTF-8.
+        // Makes the bytes of some frames invalid UTF-8.
         return each.includes("0") && count % 5 === 0 ? bytes.map((byte) => (byte === 48 ? 0xc3 : byte)) : bytes;
       }),
     );

@@ -228,7 +228,7 @@ describe("a failure tells how far the request came:", () => {
   });
 
   test("the connection takes too long, and nothing of the answer is waited for", async () => {
-    // TLS to an engine that never says a word.
+    // An https URL of an engine that never answers the TLS handshake.
     const url = await listen(createServer(), "https");
     let isConnected = false;
     const connected = () => {
