@@ -1,6 +1,6 @@
-// Limits of keys, people and teams in histories: the limits that a seed generates, their changes, and the checks of
-// them after each step. Two of three organizations have such limits. An organization's requests use its keys in turn,
-// and at first two of its three keys are in one team.
+// Limits of keys, people and teams in histories (simulated runs): the limits that a seed generates, their changes, and
+// the checks of them after each step. Two of three organizations have such limits. An organization's requests use its
+// keys in turn, and at first two of its three keys are in one team.
 
 import type { SubjectReading, UsageLimits, WindowKind } from "../../src/core/store/ledger.ts";
 import { windowKinds } from "../../src/core/store/ledger.ts";

@@ -1,4 +1,5 @@
-// Runs one request of a history: a simulated engine and a reader around a run of the product (src/core/usage/run.ts).
+// Runs one request of a history (a simulated run): a simulated engine and a reader around a run of the product
+// (src/core/usage/run.ts).
 
 import type { Settlement } from "../../src/core/admission/reservation.ts";
 import type { InferenceEvent } from "../../src/core/inference/event.ts";

@@ -1,4 +1,4 @@
-/** Counts of the events in histories, which show what the histories cover. */
+/** Counts of the events in histories (simulated runs), which show what the histories cover. */
 export const noCounts = {
   granted: 0,
   "reports that were not believed": 0,

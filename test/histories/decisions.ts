@@ -1,5 +1,5 @@
-// Judges the effects of an administrator's decisions on running requests: limits that are lowered, keys that are
-// revoked.
+// Judges the effects of an administrator's decisions on the running requests of a history (a simulated run): limits
+// that are lowered, keys that are revoked.
 
 import type { Command, UsageLimits } from "../../src/core/store/ledger.ts";
 import type { Plan } from "../../src/core/store/plan.ts";
@@ -62,7 +62,7 @@ function isOf(plan: Plan, limits: UsageLimits): boolean {
   );
 }
 
-/** Judges whether an answer may still be forwarded, when it is forwarded up to this many tokens. */
+/** Judges whether the answer may still be forwarded at this moment, in which it is forwarded up to this many tokens. */
 export function judgeStanding(world: World, account: Account, tokens: number, say: Say): void {
   const { plan, organization } = account;
   const { now_ms } = world.time;

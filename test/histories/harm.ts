@@ -1,5 +1,5 @@
-// Carries out a history's faults of nodes and stores and its administrators' decisions; and begins the quiet phase at
-// its end, in which nothing goes wrong.
+// Carries out the faults of nodes and stores in a history (a simulated run) and its administrators' decisions; and
+// begins the quiet phase at its end, in which nothing goes wrong.
 
 import type { OwnLimits } from "../core/store/budget-model.ts";
 import { hasCalendar } from "../core/store/windows-model.ts";

@@ -60,7 +60,7 @@ export class Judge {
     this.violation ??= { rule, sentence };
   };
 
-  // The following functions are called for what nodes do.
+  // The functions below are called for actions of nodes.
 
   asked(plan: RequestPlan, node: Node): Account {
     const { scenario, time } = this.world;
@@ -69,7 +69,7 @@ export class Judge {
     return account;
   }
 
-  /** A node sends a batch to the store. */
+  /** Called when a node sends a batch to the store. */
   sent(commands: readonly Command[]): void {
     for (const command of commands) {
       const account = this.accounts.get(command.requestId);
@@ -83,7 +83,7 @@ export class Judge {
     }
   }
 
-  /** The answers to a batch have reached its node. */
+  /** Called when the answers to a batch have reached its node. */
   answered(commands: readonly Command[], answers: readonly LedgerAnswer[]): void {
     for (const [index, command] of commands.entries()) {
       const account = this.accounts.get(command.requestId);
@@ -136,7 +136,7 @@ export class Judge {
     }
   }
 
-  /** A batch of events has passed the meter, which counts the usage. */
+  /** Called when a batch of events has passed the meter, which counts the usage. */
   forwards(account: Account, batch: readonly InferenceEvent[]): void {
     if (batch.some(({ type }) => type === "response-start")) this.#restarts(account);
     let tokens = account.passed;
@@ -148,7 +148,7 @@ export class Judge {
     account.promptNanos = Math.max(account.promptNanos, costOf(account.plan.inputTokens, prices.input));
   }
 
-  /** The bytes of a batch of events were written to the client. */
+  /** Called when the bytes of a batch of events were written to the client. */
   written(account: Account): void {
     const { id } = account.plan;
     const { store, time } = this.world;
@@ -161,7 +161,7 @@ export class Judge {
       this.say("lease", `${id} was forwarded ${store.now_ms - hold.leaseUntil_ms} ms after its lease`);
   }
 
-  /** The request's node has given up the hold, which it believes to be lost. */
+  /** Called when the request's node gives up the hold, which it believes to be lost. */
   lost(account: Account): void {
     const { plan, node, setBackAt_ms, askedAt_ms } = account;
     account.isLost = true;
@@ -188,7 +188,7 @@ export class Judge {
     this.counts[isWhole ? "unstreamed answers that came whole for nobody" : "unstreamed answers that were left"] += 1;
   }
 
-  /** An engine broke off an answer that is not streamed. */
+  /** Called when an engine broke off an answer that is not streamed. */
   broke(account: Account, isBegunAnew: boolean): void {
     this.world.tell(() => `the engine of ${account.plan.id} breaks off${isBegunAnew ? ", and another begins" : ""}`);
     this.counts["unstreamed answers whose engine broke off"] += 1;
@@ -199,7 +199,7 @@ export class Judge {
     account.over = true;
   }
 
-  // The following functions are called for the answers that clients with an idempotency key get.
+  // The functions below are called for the answers that clients with an idempotency key get.
 
   asksWithKey(asked: Asked): void {
     this.#kept.asks(asked);
@@ -221,9 +221,9 @@ export class Judge {
     this.#kept.refused(asked, fault);
   }
 
-  // The following functions are called for what the store does.
+  // The functions below are called for actions of the store.
 
-  /** The store carried out a batch that was sent at `sentAt_ms`, whether or not the answer has reached its node. */
+  /** Called when the store carried out a batch that was sent at `sentAt_ms`, even if its node gets no answer. */
   carriedOut(commands: readonly Command[], answers: readonly LedgerAnswer[], entry: Entry, sentAt_ms: number): void {
     for (const [index, command] of commands.entries()) {
       const account = this.accounts.get(command.requestId);
@@ -242,8 +242,8 @@ export class Judge {
   }
 
   /**
-   * The store carried out a sweep. `hasWaited`: the node did not believe the store's clock, so the sweep settled
-   * nothing.
+   * Called when the store carried out a sweep. `hasWaited`: the node did not believe the store's clock, so the sweep
+   * settled nothing.
    */
   recovered(settled: number, hasWaited: boolean): void {
     if (hasWaited) this.counts["sweeps that met a clock that was set"] += 1;
@@ -260,7 +260,7 @@ export class Judge {
     this.#wokeUp();
   }
 
-  /** A replica took over: it lacks the confirmed transactions that it had not received, and no others. */
+  /** Called when a replica took over: it lacks the confirmed transactions that it had not received, and no others. */
   wokeInThePast(undone: readonly Entry[]): void {
     const { now_ms } = this.world.time;
     const confirmed = undone.filter(({ durableAt_ms }) => durableAt_ms <= now_ms);
@@ -281,7 +281,7 @@ export class Judge {
     this.#budgets.addUp(this.world.store.model, false);
   }
 
-  // The following functions are called for what administrators do.
+  // The functions below are called for actions of administrators.
 
   anchored(organizationId: string, anchor_ms: number): void {
     this.#books.anchored(organizationId, anchor_ms);
@@ -328,8 +328,8 @@ export class Judge {
   }
 
   /**
-   * The counter of sliding rates answered. `sharedAmong`: the number of processes among which the limits were divided,
-   * if a node counted against its own share; null if Redis counted.
+   * Called when the counter of sliding rates answered. `sharedAmong`: the number of processes among which the limits
+   * were divided, if a node counted against its own share; null if Redis counted.
    */
   counted(requestId: string, answer: RateAnswer, sharedAmong: number | null): void {
     const account = this.accounts.get(requestId)!;

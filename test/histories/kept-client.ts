@@ -1,5 +1,5 @@
-// A request with an idempotency key: the product's own code (src/features/responses) claims the key, writes the log of
-// the answer, and reads the log for clients that repeat the request.
+// A request with an idempotency key in a history (a simulated run): the product's own code (src/features/responses)
+// claims the key, writes the log of the answer, and reads the log for clients that repeat the request.
 
 import type { Principal } from "../../src/core/auth/verdict.ts";
 import type { Call } from "../../src/core/http/call.ts";

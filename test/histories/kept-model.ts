@@ -1,5 +1,5 @@
-// A reference model of the database's rows for kept answers (src/stores/postgres/kept.ts), as plain as possible: the
-// claim of a key belongs to one answer.
+// A reference model of the database's rows for kept answers (stored for repeats; src/stores/postgres/kept.ts), as plain
+// as possible: the claim of a key belongs to one answer.
 
 import type { Kept, KeptEnd, NewKept } from "../../src/features/responses/store/kept.ts";
 

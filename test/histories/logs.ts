@@ -1,4 +1,5 @@
-// The logs of a history's answers, in the same store as the rates (Redis): all of them may be forgotten at once.
+// The logs of the answers in a history (a simulated run), in the same store as the rates (Redis): all of them may be
+// forgotten at once.
 
 import type { AnswerLogs, Appended, LogEntry } from "../../src/features/responses/store/answer-log.ts";
 import type { Node } from "./node.ts";

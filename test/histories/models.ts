@@ -1,6 +1,6 @@
-// Limits for models in histories: of keys, people, teams and organizations, for one of the two models that are
-// requested or, by their prefix, for both. Half of the limits are set from the beginning; the others are set while
-// requests run, and then include earlier use and holds (docs/design/usage.md, Limits for models).
+// Limits for models in histories (simulated runs): of keys, people, teams and organizations, for one of the two models
+// that are requested or, by their prefix, for both. Half of the limits are set from the beginning; the others are set
+// while requests run, and then include earlier use and holds (docs/design/usage.md, Limits for models).
 
 import { matchesModel } from "../../src/core/store/budget.ts";
 import type { UsageLimits } from "../../src/core/store/ledger.ts";

@@ -22,19 +22,19 @@ export interface Defects {
   rates?(rates: Rates): Rates;
   /** Replaces some of the functions through which a node reads and writes the rows of kept answers. */
   kept?(answers: KeptAnswers): Partial<KeptAnswers>;
-  /** A run whose answer is kept ends when its client disconnects. */
+  /** The defect: a run whose answer is kept ends when its client disconnects. */
   isNeverDetached?: boolean;
-  /** A running request knows only the plan under which it was admitted. */
+  /** The defect: a running request knows only the plan under which it was admitted. */
   keepsPlan?: boolean;
-  /** The object of a plan stays the same when the plan changes, so that a node cannot see the change. */
+  /** The defect: the object of a plan stays the same when the plan changes, so that a node cannot see the change. */
   hidesChange?: boolean;
-  /** Whether nodes learn of changed limits of this subject; absent: they learn of all changes. */
+  /** The defect: nodes learn only of changed limits of subjects for which this is true; if absent, of all. */
   hearsOf?(subject: string): boolean;
-  /** Nodes do not learn which raises have ended. */
+  /** The defect: nodes do not learn which raises have ended. */
   hearsOfNoEnd?: boolean;
-  /** Nodes read plans only when they start, and do not ask which keys were revoked. */
+  /** The defect: nodes read plans only when they start, and do not ask which keys were revoked. */
   followsNobody?: boolean;
-  /** The lease that nodes assume, while the store's lease stays the same. */
+  /** The defect: nodes assume this lease, while the store's lease stays the same. */
   believedLease_ms?: number;
 }
 

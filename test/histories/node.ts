@@ -1,5 +1,5 @@
-// One node of a history: the product's admission (src/core/admission), with a clock, a wire and random numbers of the
-// node.
+// One node of a history (a simulated run): the product's admission (src/core/admission), with a clock, a wire and
+// random numbers of the node.
 
 import { type Admission, admission } from "../../src/core/admission/admission.ts";
 import { recovery } from "../../src/core/admission/recovery.ts";
@@ -31,7 +31,7 @@ export class Node {
   /** The node's dependencies for the product's code for kept answers. */
   readonly keeps: KeepingNeeds;
   readonly #messages = new Map<string, number>();
-  /** The number of batches in flight, and of requests that have not ended. */
+  /** The number of batches in flight (`underway`), and of requests that have not ended (`open`). */
   underway = 0;
   open = 0;
 
@@ -39,7 +39,7 @@ export class Node {
     readonly world: World,
     judge: Judge,
     readonly index: number,
-    /** The number of the node's life: a node that starts again after a crash has another. */
+    /** The number of this life of the node; a start after a crash begins the next one. */
     readonly life: number,
     readonly plan: NodePlan,
   ) {

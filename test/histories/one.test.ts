@@ -1,4 +1,4 @@
-// One half of the histories that test/histories/halves.ts describes.
+// One half of the histories (simulated runs) that test/histories/halves.ts describes.
 
 import { testHalf } from "./halves.ts";
 

@@ -1,5 +1,5 @@
-// Requests of a history whose answers are passed on in their engine's format: their operations, their holds before
-// anything is sent, and their costs.
+// Requests of a history (a simulated run) whose answers are passed on in their engine's format: their operations, their
+// holds before anything is sent, and their costs.
 
 import type { Passed } from "../../src/core/inference/request.ts";
 import type { Command, Operation } from "../../src/core/store/ledger.ts";

@@ -1,7 +1,7 @@
-// People in histories. The first person has all keys but the last, which is the second person's. A person may be in one
-// team of each organization. Each limit of a person there is the person's own, else the one for their team's members,
-// else the one for the organization's members (docs/design/usage.md, Budgets). People move between teams and
-// organizations while requests run.
+// People in histories (simulated runs). The first person has all keys but the last, which is the second person's. A
+// person may be in one team of each organization. Each limit of a person there is the person's own, else the one for
+// their team's members, else the one for the organization's members (docs/design/usage.md, Budgets). People move
+// between teams and organizations while requests run.
 
 import type { UsageLimits } from "../../src/core/store/ledger.ts";
 import { limitsOfMember, type ModelPeople, type OwnLimits } from "../core/store/budget-model.ts";

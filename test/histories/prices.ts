@@ -1,4 +1,5 @@
-// The prices of a token in histories, in picos. No price is a whole number of nanos, so that every cost is rounded.
+// The prices of a token in histories (simulated runs), in picos. No price is a whole number of nanos, so that every
+// cost is rounded.
 
 export const prices = { input: 2300, cachedInput: 1100, cacheWrite: 2900, output: 10_700, search: 301_000 };
 /** The input price of a hold, which is the highest one. */

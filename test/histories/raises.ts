@@ -1,5 +1,5 @@
-// Raises in histories: temporary increases of limits of keys, people, teams and organizations, in force until an
-// instant of the store's clock (docs/design/usage.md, Raises).
+// Raises in histories (simulated runs): temporary increases of limits of keys, people, teams and organizations, in
+// force until an instant of the store's clock (docs/design/usage.md, Raises).
 
 import type { UsageLimits } from "../../src/core/store/ledger.ts";
 import type { ModelRaise, OwnLimits } from "../core/store/budget-model.ts";

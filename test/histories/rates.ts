@@ -1,5 +1,5 @@
-// The sliding rates of a history: a separate store that all nodes share (Redis), over a wire that may fail; and, while
-// that store is away, each node's counts against its own share.
+// The sliding rates of a history (a simulated run): a separate store that all nodes share (Redis), over a wire that may
+// fail; and, while that store is away, each node's counts against its own share.
 
 import type { Rates } from "../../src/core/store/rates.ts";
 import type { OwnRates } from "../../src/stores/counting/rates.ts";

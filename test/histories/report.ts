@@ -1,4 +1,5 @@
-// The report of a violation: the rule, the fact that broke it, the command that replays it, and a trace of the events.
+// The report of a violation in a history (a simulated run): the rule, the fact that broke it, the command that replays
+// it, and a trace of the events.
 
 import { rules } from "./rules.ts";
 import { keepInWords, type Shortest } from "./shrink.ts";

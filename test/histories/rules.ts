@@ -1,5 +1,5 @@
-// The rules that must hold in every history, as reports of violations word them: docs/design/metering.md, What must
-// hold.
+// The rules that must hold in every history (simulated run), as reports of violations word them:
+// docs/design/metering.md, What must hold.
 
 export const rules = {
   limit: "no window is past its limit, and no more requests run at a time than the plan says",

@@ -1,5 +1,5 @@
-// The scenario that a seed generates, as plain data: the organizations and their limits, the requests and their times,
-// the faults of nodes and stores, and the faults of the wires.
+// The scenario of a history (a simulated run), as plain data from a seed: the organizations and their limits, the
+// requests and their times, the faults of nodes and stores, and the faults of the wires.
 
 import { noLimits, type Plan } from "../../src/core/store/plan.ts";
 import { type Anchor, session_ms, withCalendar } from "../core/store/windows-model.ts";
@@ -64,7 +64,7 @@ export interface RequestPlan {
    * asks. Null if the request has no key.
    */
   repeats: readonly { after_ms: number; node: number }[] | null;
-  /** The first request with the same key; the request's own id if it is the first. */
+  /** The id of the first request with the same key, which may be this request. */
   first: string;
   /** Whether the request is for a background response. */
   isBackground: boolean;

@@ -1,5 +1,5 @@
-// Finds the shortest replay of a history that ends in a violation: it keeps only the requests, faults, messages and
-// nodes that the violation needs. Every step replays the history exactly, from the same seed.
+// Finds the shortest replay of a history (a simulated run) that ends in a violation: it keeps only the requests,
+// faults, messages and nodes that the violation needs. Every step replays the history exactly, from the same seed.
 
 import { type History, type HistoryOptions, runHistory } from "./history.ts";
 import type { Keep } from "./world.ts";

@@ -1,6 +1,6 @@
-// The store of a history: the reference model of the ledger (test/core/store/ledger-model.ts) behind a log. Once a
-// transaction is carried out, all nodes see it; it is on the disk when a later barrier has been written. A crash loses
-// transactions that were not on the disk.
+// The store of a history (a simulated run): the reference model of the ledger (test/core/store/ledger-model.ts) behind
+// a log. Once a transaction is carried out, all nodes see it; it is on the disk when a later barrier has been written.
+// A crash loses transactions that were not on the disk.
 
 import type { Calendar } from "../../src/admin/store/calendar.ts";
 import type { ClockRange, Command, LedgerAnswer, Recovered, WindowKind } from "../../src/core/store/ledger.ts";
@@ -27,9 +27,9 @@ export interface Entry {
 /** The defects that a store may have, for histories that show that its rules are needed. */
 export interface StoreDefects {
   model?: new (...parts: ConstructorParameters<typeof LedgerModel>) => LedgerModel;
-  /** The store answers before the transaction is on the disk. */
+  /** The defect: the store answers before the transaction is on the disk. */
   withoutBarrier?: boolean;
-  /** The store finds a window by the clock of the node that asks. */
+  /** The defect: the store finds a window by the clock of the node that asks. */
   nodeClockDecides?: boolean;
   /** Replaces `withAnchor`, the rule for the anchors of an organization after a new anchor was set. */
   withAnchor?: (anchors: readonly Anchor[], anchor_ms: number, now_ms: number) => Anchor[];
@@ -58,7 +58,7 @@ export class Store {
   #carriedOutAt_ms: number | null = null;
   /** The organizations by id. The map is never changed: each change replaces it with another. */
   #organizations: ReadonlyMap<string, ModelOrganization>;
-  /** The organizations as the model sees them. */
+  /** The organizations as the ledger's reference model sees them. */
   readonly #seen = new Map<string, ModelOrganization>();
   #primed = 0;
   /**

@@ -1,4 +1,5 @@
-// Histories notice missing rules: with any of the nine rules of the protocol removed, a history ends in a violation.
+// Histories (simulated runs) notice missing rules: with any of the nine rules of the protocol removed, a history ends
+// in a violation.
 
 import { describe, expect, test } from "bun:test";
 import { some } from "../harness/depth.ts";

@@ -1,4 +1,5 @@
-// Measures whether histories notice that a rule of the protocol is missing, and after how many histories.
+// Measures whether histories (simulated runs) notice that a rule of the protocol is missing, and after how many
+// histories.
 
 import { runHistory } from "./history.ts";
 import type { Mutation } from "./mutations.ts";

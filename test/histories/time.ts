@@ -1,5 +1,6 @@
-// The simulated time of a history (history.ts): one queue of events at whole milliseconds, run one after the other, and
-// each node's own clock, which is derived from it. The node's side of metering runs unchanged on such a clock.
+// The simulated time of a history (a simulated run, history.ts): one queue of events at whole milliseconds, run one
+// after the other, and each node's own clock, which is derived from it. The node's side of metering runs unchanged on
+// such a clock.
 
 import { drainMicrotasks } from "bun:jsc";
 import type { Clock } from "../../src/core/time/clock.ts";

@@ -1,4 +1,4 @@
-// The other half of the histories that test/histories/halves.ts describes.
+// The other half of the histories (simulated runs) that test/histories/halves.ts describes.
 
 import { testHalf } from "./halves.ts";
 

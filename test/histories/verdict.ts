@@ -1,4 +1,4 @@
-// Judges a request's record by all that the judge knows of the request.
+// Judges the record of a request in a history (a simulated run) by all that the judge knows of the request.
 
 import { leaseMargin_ms } from "../../src/core/admission/lease.ts";
 import { minute_ms } from "../../src/core/store/rates.ts";

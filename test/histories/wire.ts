@@ -1,5 +1,5 @@
-// The wire between a node and the store: every message may be delayed, doubled, lost, or carried out with an answer
-// that comes late or never.
+// The wire between a node and the store in a history (a simulated run): every message may be delayed, doubled, lost, or
+// carried out with an answer that comes late or never.
 
 import type { Command, Ledger, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { Judge } from "./judge.ts";

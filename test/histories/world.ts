@@ -1,4 +1,5 @@
-// The simulated world of one history: time, the store, the nodes, and the wires and faults between them.
+// The simulated environment of one history (a simulated run): time, the store, the nodes, and the wires and faults
+// between them.
 
 import type { Rates } from "../../src/core/store/rates.ts";
 import { memoryRates } from "../../src/stores/memory/rates.ts";
