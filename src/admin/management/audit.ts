@@ -131,7 +131,10 @@ export const auditVerbs = [
   }),
 ] as const;
 
-/** A part of the log, newest first unless the query says otherwise. The cursor is the number of the last entry. */
+/**
+ * One page of the audit log, newest first unless the query says otherwise. The cursor is the number of the page's last
+ * entry.
+ */
 export async function partOfAudit(
   { listAudit }: Pick<Administration, "listAudit">,
   query: Omit<AuditQuery, "limit" | "before" | "after">,

@@ -30,7 +30,7 @@ export const CalendarShape = Type.Object(
   { description: "By which weeks and months begin, in the place of the anchor." },
 );
 
-/** The members of an input that set a calendar. `month_starts` without a zone keeps the current zone. */
+/** The members of a verb's input that set a calendar. `month_starts` without a zone keeps the current zone. */
 export const calendarMembers = {
   zone: Type.Optional(nullable(zone())),
   week_starts: Type.Optional(nullable(weekStarts())),
@@ -55,7 +55,7 @@ interface CalendarInput {
 export const isCalendarGiven = ({ zone, weekStarts, monthStarts }: CalendarInput) =>
   zone != null || weekStarts != null || monthStarts != null;
 
-/** The calendar with the given members; the other members come from the existing calendar. */
+/** A calendar with the given members; the members that are left out come from the existing calendar. */
 export function calendarFrom({ zone, weekStarts, monthStarts }: CalendarInput, before: Calendar | null): Calendar {
   return {
     zone: zone ?? before?.zone ?? fail("Specify the time zone, too, such as Europe/Berlin."),
@@ -65,8 +65,8 @@ export function calendarFrom({ zone, weekStarts, monthStarts }: CalendarInput, b
 }
 
 /**
- * The calendar of a new organization: the given values, and the configuration's calendar for those that were left out.
- * If the given zone is null: no calendar.
+ * The calendar of a new organization: the given values, and for values that were left out those of the configuration's
+ * calendar. A zone of null means no calendar.
  */
 export async function firstCalendar(
   context: Pick<ManagementContext, "administration" | "calendar">,

@@ -7,15 +7,15 @@ export type CallerRole = Role | "member";
 
 export interface Caller {
   role: CallerRole;
-  /** The name in messages: `operator ann`. */
+  /** The caller's name in messages: `operator ann`. */
   name: string;
-  /** The name in the audit log. */
+  /** The caller's name in the audit log. */
   actor: Actor;
   /** The one organization that the caller sees; null: all. */
   within: string | null;
   /** The one person that a `member` sees; null: everybody. */
   person: string | null;
-  /** The fields for the log line of the request. */
+  /** The fields that name the caller in the log line of the request. */
   noted: { operator: string } | { person: string };
 }
 
@@ -30,7 +30,7 @@ export function operatorCaller({ id, name, role, organizationId }: Operator): Ca
   };
 }
 
-/** An administrator on the machine of the node. */
+/** The caller for somebody who administers on the node's own machine. */
 export function localCaller(actor: Actor): Caller {
   return { role: "admin", name: actor, actor, within: null, person: null, noted: { operator: actor } };
 }

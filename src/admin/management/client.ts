@@ -1,7 +1,7 @@
 /**
- * A client of the verbs (management operations): one function for each verb, over any transport. On the node it acts
- * directly; a command reaches a running node through its socket (cli/socket.ts) or another node through its operator's
- * port (cli/remote.ts).
+ * A client of the verbs (management operations): one function for each verb, over any transport. In the node's process
+ * the functions perform the verbs directly; a command reaches a running node through its socket (cli/socket.ts) or
+ * another node through its operator's port (cli/remote.ts).
  */
 import { decode, jsonOf } from "../../core/schema/codec.ts";
 import { type ManagementContext, type ManagementOptions, managementContext } from "./context.ts";

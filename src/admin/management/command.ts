@@ -9,24 +9,24 @@
 export interface Flag {
   flag: string;
   description: string;
-  /** The option is required. An argument in angle brackets always is. */
+  /** The option is required. An argument in angle brackets is always required. */
   isRequired?: true;
   /** The value that the command sends if the option is left out. */
   fallback?: unknown;
-  /** The help of the option lists the values of its schema. */
+  /** The option's help lists the values that its schema allows. */
   hasChoices?: true;
   /**
    * How null is typed: as a word in the place of a value (`never`), with an option of its own (`--no-owner`), or with an
    * argument (`<on|off>`) that says whether there is a value.
    */
   none?: string | Flag;
-  /** The words that are typed for values that are no text. */
+  /** The words that are typed for Boolean values. */
   words?: Readonly<Record<string, boolean>>;
   /** The option may be repeated: its values are joined with commas. */
   adds?: true;
-  /** A unit that may follow the number: `90d`. */
+  /** A unit that may follow the typed number: the `d` of `90d`. */
   unit?: string;
-  /** The question for the value on a terminal, if the value is left out. */
+  /** The question that asks for the value on a terminal if the value is left out. */
   asks?: FlagQuestion;
 }
 
@@ -38,7 +38,7 @@ export function required(written: string, description: string): Flag {
   return { flag: written, description, isRequired: true };
 }
 
-/** The question for a value: the user types text, unless there is a list to choose from. */
+/** A question that asks for a value. The user types text, unless there is a list to choose from. */
 export interface FlagQuestion {
   message: string;
   from?: Choices;
@@ -49,25 +49,25 @@ interface Choices {
   list: { name: string };
   /** The choice for an item of the list. Null: this item cannot be chosen. */
   option(item: unknown): { value: string; label: string } | null;
-  /** The refusal if there is nothing to choose from. */
+  /** The error message if there is nothing to choose from. */
   none: string;
 }
 
 /** A question that the command asks before it acts. */
 export interface Confirmation {
-  /** The verb that reads the thing that the question is about. */
+  /** The verb that reads the data for the text of the question. */
   of: { name: string };
   question(found: unknown, given: Record<string, unknown>): string;
-  /** The failure if the answer is no. */
+  /** The error message if the user answers no. */
   refusal: string;
-  /** The failure if nobody can be asked and `--yes` is not given; absent: the command then acts. */
+  /** The error message if there is no terminal to ask on and `--yes` is not given; absent: the command then acts. */
   needsYes?: string;
 }
 
-/** A line for each fact that has a value. */
+/** Facts are printed one a line; a fact whose value is null has no line. */
 export type Facts = readonly (readonly [name: string, value: string | null])[];
 
-/** A part of what is printed; there is an empty line between parts. */
+/** A piece of the printed text; an empty line separates pieces. */
 export type Piece =
   | string
   | { facts: Facts }
@@ -84,11 +84,14 @@ export interface Column<Row> {
   head: string;
   /** The text of a cell. `now_ms` is this machine's clock, for display. */
   cell: (row: Row, now_ms: number) => string;
-  /** Shows how much is used as a bar, in place of a text. */
+  /** Shows how much of a limit is used, as a bar in place of the text. */
   bar?: Bar<Row>;
   /** A narrow screen may break the cell over several lines; ids and dates stay whole, so that they can be copied. */
   breaks?: boolean;
-  /** The column is left out if the screen is too narrow, the rightmost first; `show` and `--json` have its values. */
+  /**
+   * The column is left out if the screen is too narrow, the rightmost column first; `show` and `--json` have its
+   * values.
+   */
   optional?: boolean;
 }
 
@@ -103,25 +106,25 @@ export function barColumn<Row>(cells: Bar<Row>["cells"], of: Bar<Row>["of"]): Co
 }
 
 interface Declared<Given, Answer> {
-  /** All that is typed after the program's name: `team create`. */
+  /** The command's name, as typed after the program's: `team create`. */
   words: string;
   description: string;
   /** The flag for each member of the input, in the order in which the help lists them. */
   takes: { readonly [Member in keyof Given]?: Flag };
-  /** The option `--limit`, if each limit is a member of the input by itself. */
+  /** The option `--limit`, if each limit is a separate member of the input. */
   limits?: Flag;
-  /** The options of which the command needs one at least, in words. */
+  /** The options of which the command needs at least one, in words. */
   needsOneOf?: string;
   /** The verb that reads the thing that this verb changes. Its answer is printed if no option says what to change. */
   reads?: { name: string };
   /** The word for the thing whose version `--if-version` names. */
   versioned?: string;
   confirms?: Confirmation;
-  /** The options that print the answer in another form than words and JSON, by the names of the verb's formats. */
+  /** The options that print the answer in a form other than words and JSON, by the names of the verb's formats. */
   formats?: Readonly<Record<string, Flag>>;
   /** The member of the answer that `--json` prints; absent: the whole answer, or the items of a list. */
   prints?: string;
-  /** Text to print to stderr, where no program reads it. */
+  /** Text to print to stderr, so that programs that read stdout do not get it. */
   notes?(answer: Answer): string;
   /** Why the command fails although the verb has succeeded; null: the command does not fail. */
   fails?(answer: Answer): string | null;
@@ -142,8 +145,8 @@ export interface ListCommand<Given, Item> extends Declared<Given, unknown> {
   /** A sentence below the table; null: there is nothing to add. */
   after?: (items: readonly Item[], now_ms: number) => string | null;
   /**
-   * How many parts (pages) of the list are read. `one`: a single one. `all`: every part; then all items are sorted by
-   * `order`. `enough`: parts until there are as many items as the limit says.
+   * How many parts (pages) of the list are read. `one`: the first page. `all`: every page; then all items are sorted by
+   * `order`. `enough`: pages until there are as many items as the limit says.
    */
   parts: "all" | "enough" | "one";
   order?: (items: readonly Item[]) => Item[];

@@ -1,4 +1,4 @@
-/** The schema of the configuration in force, without secrets, as it may be shown. */
+/** The schema of the configuration in force, as it may be shown: without secrets. */
 import Type from "typebox";
 import { modelKinds } from "../../core/inference/model.ts";
 import { ModelPrices } from "../../core/operations/shapes.ts";

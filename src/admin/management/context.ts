@@ -37,30 +37,30 @@ export interface ManagedCatalog {
   plans: ReadonlyMap<string, Plan>;
   /** The public ids of the models. */
   models: readonly string[];
-  /** The id of each alias. Absent: there are none. */
+  /** The model's public id, by alias. Absent: there are no aliases. */
   aliases?: ReadonlyMap<string, string> | undefined;
   /** Names of upstreams. */
   upstreams: readonly string[];
-  /** Names of the upstreams whose addresses are engines of their own (`resolve`). Absent: there are none. */
+  /** Names of the upstreams with `resolve`, each of whose addresses is an engine of its own. Absent: there are none. */
   resolved?: readonly string[] | undefined;
   /** The calendar of an organization that is created without one. Absent or null: none. */
   calendar?: Calendar | null | undefined;
   billing: Billing;
 }
 
-/** The names of the engines of a configuration; engines of `replicas` have one name. */
+/** The upstream names of a configuration, each once: the engines of one `replicas` list share a name. */
 export function upstreamNames(engines: readonly Pick<Upstream, "name" | "resolve">[]) {
   const named = (some: typeof engines) => [...new Set(some.map(({ name }) => name))];
   return { upstreams: named(engines), resolved: named(engines.filter(({ resolve }) => resolve)) };
 }
 
-/** The currency of every amount, and the name of the biller, for FOCUS. */
+/** The currency of every amount, and the name of the provider, which FOCUS reports require. */
 export interface Billing {
   currency: Currency;
   provider: string;
 }
 
-/** Links that open the console of this node, for its own machine. */
+/** Links that open this node's console in a browser on the node's own machine. */
 export interface ConsoleLinking {
   link(actor: Actor): Promise<{ url: string; expiresAt: Date }>;
 }
@@ -86,7 +86,10 @@ export interface ManagementStores {
 export interface ManagementOptions extends ManagementStores {
   /** Called only by verbs that need the catalog. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
-  /** Reads the organizations nearest to a limit, perhaps one result for several callers. Absent: each call reads them. */
+  /**
+   * Reads the organizations nearest to a limit; several callers may share one result. Absent: each call reads the
+   * store.
+   */
   nearest?: (() => Promise<NearOrganization[]>) | undefined;
   /** The configuration in force, without secrets. Absent: this process has none. */
   configuration?: () => ShownConfiguration | Promise<ShownConfiguration>;
@@ -100,7 +103,7 @@ export interface ManagementOptions extends ManagementStores {
   within?: string | null | undefined;
   /** The only person whose data the actor sees, within the actor's organization; null or absent: everybody's. */
   person?: string | null | undefined;
-  /** The idempotency key of a creation. */
+  /** The idempotency key that the caller sent with a creation. */
   repeatKey?: string | null | undefined;
   now_ms: () => number;
   /** Makes a UUIDv7, with dashes. */
@@ -123,7 +126,7 @@ export type ManagementContext = ReturnType<typeof managementContext>;
 export function managementContext(options: ManagementOptions) {
   const { administration, within = null, person = null } = options;
   let known: Currency | null = null;
-  /** Every verb finds its organization here. An organization that the actor does not see counts as missing. */
+  /** Finds the organization that a verb names. One that the actor does not see counts as missing. */
   async function organizationOf(name: string): Promise<Organization> {
     const found = await administration.findOrganization(name);
     if (found && isWithin(within, found.id)) return found;
@@ -135,7 +138,7 @@ export function managementContext(options: ManagementOptions) {
     const found = await administration.findKey(name);
     return found && isWithin(within, found.organizationId) && isOwn(person, found.personId) ? found : noKey(name);
   }
-  /** Adds to each item the slug of the organization to which it belongs. */
+  /** Adds to each item the slug of the organization that owns the item. */
   async function withSlugs<Owned extends Owning>(all: readonly Owned[]): Promise<(Owned & { organization: string })[]> {
     const slugs = new Map<string, string>();
     for (const { organizationId } of all) {
@@ -159,7 +162,7 @@ export function managementContext(options: ManagementOptions) {
     /** The only domains to which the service sends mail; an empty list: all domains; null: it sends no mail. */
     mailDomains: async () => (await options.configuration?.())?.smtp?.recipientDomains ?? null,
     organizationOf,
-    /** Finds an organization in which something is to be made or changed, and refuses a closed one. */
+    /** Finds an organization in which something is to be created or changed, and refuses a closed organization. */
     async openOrganization(slugOrId: string): Promise<Organization> {
       const found = await organizationOf(slugOrId);
       return found.status === "closed" ? isClosed(found.slug) : found;
@@ -212,7 +215,7 @@ function isWithin(within: string | null, organizationId: string | null): boolean
   return within === null || within === organizationId;
 }
 
-/** Refuses an organization that does not exist. `renamed` is the organization that had this slug before. */
+/** Refuses a name that no organization has. `renamed` is the organization that had this slug before. */
 export function noOrganization(slugOrId: string, renamed: Organization | null = null): never {
   const next = renamed ? `It was renamed to '${renamed.slug}'.` : "To list all organizations, run: sluice org list";
   return fail(`There is no organization '${parse.excerpt(slugOrId)}'. ${next}`, "resource_not_found");
@@ -226,7 +229,7 @@ export function noKey(id: string): never {
   return fail(`There is no key '${parse.excerpt(id)}'. To list all keys, run: sluice key list`, "resource_not_found");
 }
 
-/** The refusal of an act after which nobody could administer. */
+/** Refuses an act after which nobody could administer the service. */
 export function lastAdministrator(): never {
   return fail(
     "Nobody could administer any more: no person with the role admin, and no operator with it and without an expiry. First make another admin.",

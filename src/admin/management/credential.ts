@@ -15,7 +15,10 @@ import { duration } from "./shapes.ts";
 
 export const once = "In plain text, this once. Null if the request was a repeat: rotate to get another.";
 
-/** The state of a secret or an operator by this machine's clock, for display; the store's clock decides about requests. */
+/**
+ * The state of a secret or an operator by this machine's clock, for display; whether a request is let in is decided by
+ * the store's clock.
+ */
 export function secretState(
   { revokedAt, expiresAt }: Pick<Credential, "revokedAt" | "expiresAt">,
   now_ms: number,
@@ -29,7 +32,7 @@ export function secretSaid(first: string, secret: string | null, last: string): 
   return { pieces: [`${first}\n`, { secret: secret ?? "" }, last] };
 }
 
-/** When a credential was created, and by whom, in words. */
+/** The time at which a credential was created, and its creator, in words. */
 export const madeWords = ({ createdAt, createdBy }: Pick<Credential, "createdAt" | "createdBy">) =>
   `${instant(createdAt)} by ${createdBy}`;
 
@@ -39,7 +42,8 @@ export const usedWords = ({ lastUsedAt, lastUsedFrom }: Pick<Credential, "lastUs
 type Noun = "secret" | "token";
 
 /**
- * How long an old secret still works after a rotation if the caller does not say how long: 24 hours. It always ends.
+ * How long an old secret still works after a rotation if the caller does not say how long: 24 hours. A grace always
+ * ends.
  */
 const graceUsual_ms = 86_400_000;
 
@@ -53,7 +57,7 @@ interface Holder {
   secrets: readonly Secret[];
 }
 
-/** When the last of the secrets that rotations replaced ends, in words. */
+/** A sentence that says until when secrets that rotations replaced still work. */
 export function oldEndsInWords(kind: "key" | "operator", { id, secrets }: Holder, now_ms: number): string {
   const noun = kind === "key" ? "secret" : "token";
   const old = secrets.slice(1).filter((secret) => secretState(secret, now_ms) === "active");
@@ -80,7 +84,7 @@ interface Steps<Kept> {
   gone(id: string): never;
 }
 
-/** Gives a credential another secret, which is returned in plain text. */
+/** Rotates a credential: gives it a new secret, which is returned in plain text. */
 export async function rotated<Kept>(
   context: Pick<ManagementContext, "actor" | "now_ms" | "random">,
   { id, revokedAt, expiresAt }: Pick<Credential, "revokedAt" | "expiresAt"> & { id: string },

@@ -10,7 +10,9 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 const rate = (description: string) => Type.Number({ minimum: 0, description });
 const wait_ms = (description: string) => nullable(Type.Integer({ minimum: 0, description }));
 
-/** The rates count the requests that ended in the last half minute. */
+/**
+ * The schema of load figures, of a node or of the fleet. Rates count the requests that ended in the last half minute.
+ */
 export const figures = {
   input_tokens_per_second: rate("Tokens that requests brought, the cached ones among them."),
   output_tokens_per_second: rate("Tokens of answers."),

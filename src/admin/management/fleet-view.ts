@@ -44,7 +44,7 @@ export function fleetOf(reports: readonly StoredReport[], nearest: Fleet["neares
 const engines_max = 512;
 const named_max = 5;
 const day_ms = 86_400_000;
-/** How long before its expiry a certificate is warned of, as in `sluice doctor`. */
+/** The days before a certificate's expiry from which on there is a warning; `sluice doctor` has the same number. */
 const expiry_days = 14;
 
 /** The warnings about nodes, in sentences that stay the same while nothing changes. */
@@ -90,7 +90,7 @@ function named(nodes: readonly Pick<Node, "name">[]): string {
   return names.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** For each value of `of`, how many nodes have it, the most frequent value first. */
+/** Each value that `of` returns, with the number of nodes that have the value, the most frequent first. */
 function counted(nodes: readonly Node[], of: (node: Node) => string): [string, number][] {
   const counts = [...Map.groupBy(nodes, of)].map(([value, some]): [string, number] => [value, some.length]);
   return counts.sort(([, one], [, other]) => other - one);
@@ -170,8 +170,8 @@ function figuresOf(reports: readonly StoredReport[]): ShownFigures {
 }
 
 /**
- * The time within which this share of the requests had the first part of their answers. Requests between two bounds
- * count as spread evenly.
+ * The quantile of the time to the first part of an answer, from histogram buckets: this share of the requests waited no
+ * longer. The requests of a bucket count as spread evenly.
  */
 export function quantile_ms(waits: readonly FirstParts[], share: number): number | null {
   const bounds = [...Map.groupBy(waits, ({ within_s }) => within_s ?? Number.POSITIVE_INFINITY)]

@@ -46,7 +46,7 @@ function factsOf(fleet: Fleet): Facts {
   ];
 }
 
-/** A breaker that is closed lets requests pass; people read that as ready. */
+/** The words for the states of a circuit breaker. A closed breaker lets requests pass, which is shown as ready. */
 const routeWords: Readonly<Partial<Record<RouteState, string>>> = {
   closed: "ready",
   "half-open": "on trial",

@@ -2,7 +2,7 @@
 import { nanosOf } from "../../core/inference/money.ts";
 import type { Row } from "./report-shape.ts";
 
-/** The sums of a row, each of which appears in one of the row's charges. */
+/** The sums of a row. Each sum appears in exactly one of the row's charges. */
 interface Measures
   extends Partial<
     Pick<

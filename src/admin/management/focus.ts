@@ -11,9 +11,7 @@ import { type Charge, chargesOf } from "./focus-charges.ts";
 import { type Cell, csvCells, csvLine } from "./report-csv.ts";
 import type { Report, Row } from "./report-shape.ts";
 
-/**
- * The groups of a FOCUS report: the given period (by default, days), and all other groups that a FOCUS report can have.
- */
+/** The groups of a FOCUS report: the given period (by default, days), and all groups that are not periods. */
 export function focusGroups(given: string | null): string {
   const words = [...new Set(given?.split(",").map((word) => word.trim()))];
   const period = words.length === 0 ? "day" : words[0];
@@ -25,13 +23,13 @@ export function focusGroups(given: string | null): string {
   return [period, "organization", "team", "person", "key", "model", "operation"].join(",");
 }
 
-/** The dataset line by line, the names of the columns first. */
+/** The dataset as CSV lines; the first line has the names of the columns. */
 export function reportFocus(report: Report): Iterable<string> {
   if (report.zone !== null) fail("A FOCUS report is in UTC, as the standard has it. Leave out the zone.");
   return focusLines(report);
 }
 
-/** The data for the columns that depend on key, model and operation. */
+/** The data for the columns of `ofThing`. */
 interface ThingFacts {
   row: Row;
   isUsage: boolean;
@@ -83,8 +81,8 @@ const ofPeriod: Columns<Period> = {
 };
 
 /**
- * Columns of each charge, in the order in which `chargeText` writes them. Those that begin with x_ are not part of
- * FOCUS.
+ * Columns of each charge, in the order in which `chargeText` writes them. Columns whose names begin with x_ are not
+ * part of FOCUS.
  */
 const ofCharge = [
   ...["BilledCost", "ContractedCost", "EffectiveCost", "ListCost", "ChargeDescription", "SkuMeter", "SkuPriceId"],
@@ -129,16 +127,16 @@ function* focusLines({ rows, asOf, currency, provider }: Report): Generator<stri
 }
 
 /**
- * Whether the row is usage. A late settlement is usage of a key; an operator's entry belongs to no key, and is not
- * usage.
+ * Whether the row is usage. Both late settlements and operators' entries have the operation `adjustment`: the first
+ * belong to a key and are usage, the others belong to no key and are not.
  */
 function isUsageOf({ operation, keyId = null }: Row): boolean {
   return operation !== "adjustment" || keyId !== null;
 }
 
 /**
- * Names the organization, team, key, model and operation of a line. Lines with the same name have the same cells of
- * key, model and operation.
+ * The cache key of a row: its organization, team, key, model and operation. Rows with the same cache key have the same
+ * cells in the columns of `ofThing`.
  */
 function nameOf({ organizationId, teamId, keyId, model, operation }: Row): string {
   return `${organizationId} ${teamId} ${keyId} ${model} ${operation}`;
@@ -146,7 +144,7 @@ function nameOf({ organizationId, teamId, keyId, model, operation }: Row): strin
 
 const kept_max = 10_000;
 
-/** Keeps the written cells that all lines of one name have in common, so that they are written only once. */
+/** Writes cells, and caches the text by a name: all lines with the same name have the same text in these columns. */
 function writtenOnce<Facts>(columns: Columns<Facts>, written: (value: Cell) => string) {
   const cells = Object.values(columns);
   const kept = new Map<string, string>();
@@ -160,7 +158,7 @@ function writtenOnce<Facts>(columns: Columns<Facts>, written: (value: Cell) => s
   };
 }
 
-/** The period of a charge, and the month in which it is billed, in words of FOCUS. */
+/** The period of a charge, and the month in which it is billed, in the terms of FOCUS. */
 interface Period {
   start: string;
   end: string;

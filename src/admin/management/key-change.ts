@@ -1,4 +1,4 @@
-/** A change of a key, as an administrator gives it: only what is named changes. Pure. */
+/** A change of a key, as an administrator gives it: only the fields that are given change. Pure. */
 
 import { type Scope, scopes } from "../../core/store/directory.ts";
 import type { KeyChange, StoredKey } from "../store/key.ts";
@@ -30,7 +30,7 @@ interface KeyContext extends Pick<ManagedCatalog, "models" | "aliases"> {
   now_ms: number;
 }
 
-/** A new key: what the input leaves out counts as null, except the scopes, of which the key gets all three. */
+/** A new key: fields that the input leaves out are null, except that the key then gets all three scopes. */
 export function newKeyOf(input: KeyChanges & { name: string }, known: KeyContext): NewKeyFields {
   const blank = { models: null, allowFrom: null, expiresAt: null, owner: null, labels: {} };
   const { teamId: _, ...given } = changeOf(input, { labels: {} }, known);

@@ -3,8 +3,8 @@
  * names a key declares its act (verb.ts). Pure.
  *
  * The keys of sign-ins and of identity tokens stand for a person whom an issuer vouches for. They cannot be rotated:
- * the new secret would still work when the issuer no longer vouches. They have no limits of their own: the next sign-in
- * or token replaces the key, and the limit would end with it.
+ * the new secret would still work after the issuer has stopped vouching for the person. They have no limits of their
+ * own: the next sign-in or token replaces the key, and the limit would end with it.
  */
 import type { KeyKind } from "../../core/store/directory.ts";
 import type { StoredKey } from "../store/key.ts";
@@ -23,7 +23,7 @@ type Refusals = Partial<Record<KeyAct, (key: NamedKey) => string>>;
 const limit = ({ personId, organizationId }: NamedKey) =>
   `has no team and no limits that are set. Set the limits of the person: sluice limit set ${personId} --org ${organizationId}`;
 
-/** The acts that a kind refuses, each with the rest of a sentence that says what to do instead. */
+/** The acts that each kind refuses, each with the end of a sentence that says what to do instead. */
 const refused: Record<KeyKind, Refusals> = {
   key: {},
   "sign-in": {

@@ -1,4 +1,4 @@
-/** A key in words: its facts, its secrets, and what can be done with them. */
+/** A key in words, as commands print it: its facts, its secrets and its labels. */
 import type { Secret } from "../../core/operations/fields.ts";
 import { instant } from "../../core/time/written.ts";
 import { type Column, type Facts, type Said, tablePiece } from "./command.ts";
@@ -6,7 +6,7 @@ import { madeWords, secretSaid, secretState, usedWords } from "./credential.ts";
 import type { Key, NewKey } from "./key.ts";
 import { standingFacts } from "./standing.ts";
 
-/** The facts of a key that can be changed. */
+/** The facts of a key that an update can change, as commands print them. */
 export function keyFacts(key: Key): Facts {
   return [
     ["name", key.name],
@@ -44,7 +44,7 @@ export function keySaid(key: Key, _: unknown, now_ms: number): Said {
   return { pieces: [{ facts }, tablePiece(secrets, key.secrets)] };
 }
 
-/** The answer of a command that has just created or rotated a key, with the secret. */
+/** The output of a command that has just created or rotated a key, with the new secret. */
 export function newKeySaid(made: NewKey, first: string, last = ""): Said {
   const next = `Store it now: it cannot be shown again. If you lose it or it leaks, run: sluice key rotate ${made.id}\n`;
   return secretSaid(first, made.key, next + last);

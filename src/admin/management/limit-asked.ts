@@ -59,7 +59,8 @@ async function limitMet(context: ManagementContext, personId: string, requestId:
 }
 
 /**
- * The ID of the subject whose limit is meant. `keyId`: the key whose request met the limit, or the key that is named.
+ * The ID of the key, person, team or organization whose limit is meant. `keyId`: the key whose request met the limit,
+ * or the key that the input names.
  */
 async function subjectOf(
   context: ManagementContext,
@@ -74,7 +75,8 @@ async function subjectOf(
     if (!key) return fail("Name the key, by its ID.");
     return (await context.keyFor(key.id, "limit")).id;
   }
-  // An ordinary key counts in its own team. The tokens of a sign-in count in the team of the person's membership.
+  // An ordinary key counts in its own team. The keys of sign-ins and identity tokens count in the team of the person's
+  // membership.
   const team = key?.kind === "key" ? key.team : membershipIn(context, await personOf(context, personId))?.team;
   return team?.id ?? fail("You are in no team.", "wrong_state");
 }
@@ -91,7 +93,7 @@ export async function askedValue(context: ManagementContext, asked: AskedLimit):
   );
 }
 
-/** The data of the notice that administrators get. */
+/** The data of the notice that tells administrators about the request for more. */
 export async function asksFor(
   context: ManagementContext,
   wanted: NewLimitRequest,

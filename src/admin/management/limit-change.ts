@@ -39,7 +39,7 @@ export interface LimitContext {
 }
 
 /**
- * The values to set so that the current values `now` become the wanted ones. Refuses a limit of a team, key or person
+ * The values to set so that the changes are made to the current values `now`. Refuses a limit of a team, key or person
  * above the limit of `organization`.
  */
 export function changeOf(
@@ -142,8 +142,8 @@ function raisesAfter(
     return [...others, raiseOf({ ...change, models, limits: change.limits }, now, organization, known)];
   if (change && (change.limits === undefined || change.until != null))
     fail("Specify the limits to increase, such as week=20. To end a temporary increase, give no instant.");
-  // To end an increase again changes nothing. A pattern without limits is a slip, by which the increase that was meant would
-  // go on; and so is no pattern where all increases have one.
+  // Ending an increase that has already ended changes nothing. Two inputs are mistakes that would leave the increase in
+  // force, so they are refused: a pattern that has no limits, and no pattern if every increase has a pattern.
   const isThere = others.length < now.raises.length;
   const isRepeat = models === "" ? now.raises.length === 0 : now.models.has(models);
   if (models === "" && !isThere && !isRepeat)
@@ -211,7 +211,7 @@ export function raisedBeside(
   const others = Object.fromEntries(budgetNames.map((name) => [name, raisedNow(name)])) as unknown as Budget;
   const one = valueShown({ ...noBudget, [limit]: granted }, known.currency);
   const { raises = [] } = changeOf({ raise: { models, limits: one, until } }, now, organization, known);
-  // The rules of a raise are for this limit alone: the others have met them before.
+  // Only this limit is checked against the rules of a raise: the others were checked when they were raised.
   return {
     raises: raises.map((to) => (to.models === models ? { ...to, limits: { ...others, [limit]: granted } } : to)),
   };

@@ -1,4 +1,7 @@
-/** People who met a limit ask for more, and administrators decide (docs/limits.md, Asking for more). */
+/**
+ * Limit requests: people whom a limit stopped ask for more, and administrators decide (docs/limits.md, Asking for
+ * more).
+ */
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";

@@ -1,6 +1,6 @@
 /**
- * Limits as verbs of management take and return them (docs/limits.md): money for usage windows, whole numbers for the
- * others.
+ * Limits as verbs of management take and return them (docs/limits.md): money for the limits of usage windows, whole
+ * numbers for all other limits.
  */
 
 import Type from "typebox";
@@ -24,7 +24,9 @@ const windows: readonly string[] = ["session", "week", "month"];
 export const isWindow = (name: string) => windows.includes(name);
 
 const none = Type.Literal("none");
-/** The six limits: those of usage windows with one schema, the others with another. */
+/**
+ * The members of an object of all six limits: the limits of usage windows with one schema, the others with the other.
+ */
 function eachAmount<Windows extends Type.TSchema, Others extends Type.TSchema>(
   window: () => Windows,
   other: () => Others,
@@ -151,7 +153,7 @@ export const OrganizationLimits = Type.Object(
   { $id: "OrganizationLimits" },
 );
 
-/** Limits as the program has them, in the form in which verbs return them. */
+/** Converts limits from nanos and whole numbers to the form in which verbs return them. */
 export function valueShown(value: Budget, currency: Currency): LimitValue {
   const amounts = budgetNames.map((name) => [name, amountShown(name, value[name], currency)]);
   return Object.fromEntries(amounts) as LimitValue;
@@ -174,7 +176,7 @@ export function valueAfter(changes: LimitValueChanges | null, before: Budget, cu
   return value;
 }
 
-/** The limits of something that is created. */
+/** The limits of a thing that is being created. */
 export const newValue = (changes: LimitValueChanges | null | undefined, currency: Currency): Budget =>
   valueAfter(changes ?? {}, noBudget, currency);
 
@@ -189,7 +191,7 @@ function amountOf(name: keyof Budget, given: Amount, currency: Currency): number
   return (typed as { nanos: number }).nanos;
 }
 
-/** One amount as somebody sends it: money for the limit of a usage window, else a whole number. */
+/** The schema of one limit that a caller sends: money for a usage window, else a whole number. */
 export const sentAmount = (description: string) =>
   Type.Union([Type.String({ pattern: "^[0-9]{1,16}([.][0-9]{1,16})? ?[A-Za-z]{0,16}$" }), Type.Number()], {
     description,
@@ -197,8 +199,8 @@ export const sentAmount = (description: string) =>
   });
 
 /**
- * A limit that a caller sent, in the unit in which it counts: nanos, or a whole number. Throws if this limit cannot
- * have the amount.
+ * A limit that a caller sent, in the unit in which it counts: nanos, or a whole number. Throws if the limit of this
+ * name cannot have the amount.
  */
 export function sentIn(name: keyof Budget, given: string | number, currency: Currency): number {
   if (isWindow(name)) return amountOf(name, given, currency);
@@ -207,12 +209,12 @@ export function sentIn(name: keyof Budget, given: string | number, currency: Cur
   return fail(`The limit '${snakeName(name)}' is a whole number from 1.`);
 }
 
-/** The amount of a limit, as verbs return it. */
+/** The schema of the amount of one limit, as verbs return it. */
 export const oneAmount = (description: string) => Type.Union([Money, Type.Integer({ minimum: 1 })], { description });
 export const amountOut = (name: keyof Budget, amount: number, currency: Currency) =>
   isWindow(name) ? moneyOf(amount, currency) : amount;
 
-/** A number as its decimal text: JavaScript writes small ones as `1e-7`. */
+/** The decimal text of a number, without an exponent: JavaScript writes small numbers as `1e-7`. */
 export function decimalText(amount: string | number): string {
   if (typeof amount === "string") return amount;
   const fixed = amount.toFixed(nano_decimals);

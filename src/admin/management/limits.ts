@@ -1,5 +1,5 @@
 /**
- * Limits of organizations, teams, people and keys: one form of value for all four, which is a sub-resource of each
+ * Limits of organizations, teams, people and keys: all four have a sub-resource `/limits` of the same form
  * (docs/limits.md).
  */
 
@@ -301,7 +301,7 @@ export function requireAdmin({ within }: ManagementContext, input: LimitChanges)
       fail(`The limits '${field}' of an organization are for the role admin. Leave them out.`, "missing_role");
 }
 
-/** The own limits of a team or a key that is to be created. */
+/** The limits of its own with which a team or a key is created. */
 export async function newLimits(
   { administration, currency: used }: ManagementContext,
   { id, slug }: Organization,

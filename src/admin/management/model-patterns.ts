@@ -16,8 +16,8 @@ export const namesOf = ({ models, aliases }: Pick<ManagedCatalog, "models" | "al
 ];
 
 /**
- * Returns the pattern, or refuses it. A prefix may match only models that are yet to come; an ID or an alias has to be
- * in the catalog, which has these `names`.
+ * Returns the pattern, or refuses it. A prefix need not match any model yet; an ID or an alias has to be among `names`,
+ * the names in the catalog.
  */
 export function knownPattern(pattern: string, names: readonly string[]): string {
   if (!pattern.endsWith("/*")) return parse.models([pattern], names)[0]!;
@@ -25,7 +25,10 @@ export function knownPattern(pattern: string, names: readonly string[]): string 
   return fail(`'${parse.excerpt(pattern)}' is no pattern of models. Name a model, or a prefix such as openai/*.`);
 }
 
-/** The patterns that match none of the models' names, each with the one that was perhaps meant. */
+/**
+ * The patterns that match none of the models' names, each with the most similar name, which was perhaps meant; null if
+ * none is similar.
+ */
 export function unmatchedPatterns(patterns: Iterable<string>, names: readonly string[]): Record<string, string | null> {
   const unmatched = [...patterns].filter((pattern) => !names.some((name) => matchesModel(pattern, name)));
   return Object.fromEntries(unmatched.map((pattern) => [pattern, closestPattern(pattern, names)]));
@@ -44,8 +47,8 @@ function prefixesOf(model: string): string[] {
 }
 
 /**
- * The words that follow a pattern in the warning that it matches no model. `closest`: the model with the most similar
- * name; null if none is similar.
+ * The end of the warning that a pattern matches no model. `closest`: the model with the most similar name; null if none
+ * is similar.
  */
 export function unmatchedInWords(closest: string | null): string {
   const advice = closest === null ? "to list the models, run: sluice model list" : `did you mean '${closest}'?`;

@@ -52,7 +52,7 @@ const example: ServedModel = {
   replacedBy: null,
 };
 
-/** A price with all its digits: two decimals would be too few. */
+/** A price with all its digits: two decimals would not suffice for the price of a token. */
 const priceOf = ({ amount, currency }: Money) => `${shortest(amount)} ${currency}`;
 
 const columns: Column<ServedModel>[] = [
@@ -92,7 +92,7 @@ export const modelVerbs = [
   }),
 ] as const;
 
-/** The served models that the caller may use; null: there is no configuration here. */
+/** The served models that the caller may use; null: this process has no configuration, so it knows no models. */
 export async function servedModels(context: ManagementContext): Promise<ServedModel[] | null> {
   const { configuration, now_ms } = context;
   if (!configuration) return null;

@@ -1,5 +1,6 @@
 /**
- * Amounts of money as verbs of management take them: decimal text, or an amount with its currency as answers have it.
+ * Amounts of money as verbs of management take them: decimal text, or an object of an amount and its currency, as in
+ * answers.
  */
 import Type from "typebox";
 import { type Currency, type Money, moneyOf, nano_decimals, nanos_per_one } from "../../core/inference/money.ts";
@@ -20,7 +21,9 @@ const written = (sign: string) =>
     { additionalProperties: false },
   );
 
-/** The amount that a verb takes: `50`, `0.25USD`, or as answers have it. */
+/**
+ * An amount that a verb takes: the text `50` or `0.25USD`, or an object of an amount and its currency, as in answers.
+ */
 export type GivenMoney = string | Money;
 
 export const givenMoney = (description: string) => Type.Union([typed(""), written("")], { description, ...mustBe });
@@ -29,14 +32,14 @@ export const givenMoney = (description: string) => Type.Union([typed(""), writte
 export const signedMoney = (description: string) =>
   Type.Union([typed("-?"), written("-?")], { description, ...mustBe });
 
-/** The nanos of an amount from a nano to a million. `what` names the amount in a refusal. */
+/** An amount in nanos. Refuses an amount below one nano or above a million. `what` names the amount in the refusal. */
 export function limitNanos(given: GivenMoney, currency: Currency, what: string): number {
   const nanos = nanosGiven(given, currency, what);
   if (nanos >= 1 && nanos <= limit_nanos_max) return nanos;
   throw wrongAmount(what, "must be above 0, and at most a million");
 }
 
-/** The nanos of any amount of at most a million, also of an amount to be subtracted. */
+/** An amount in nanos, which may be negative. Refuses an amount of more than a million. */
 export function nanosGiven(given: GivenMoney, currency: Currency, what: string): number {
   const text = typeof given === "string" ? given : `${given.amount}${given.currency}`;
   const read = typedNanos(text, currency);
@@ -52,7 +55,9 @@ function wrongAmount(what: string, problem: string): ManagementError {
 /** An amount in the examples of the contract. */
 export const dollars = (nanos: number): Money => moneyOf(nanos, "USD");
 
-/** An amount in a file of organizations: a number or decimal text, of which the shortest text is the normal form. */
+/**
+ * An amount in a file of organizations: a number or decimal text. Amounts are compared by their shortest decimal text.
+ */
 export const fileMoney = {
   schema: Type.Union(
     [

@@ -1,4 +1,7 @@
-/** The filters that lists and reports have in common. A thing that the caller does not see is not found. */
+/**
+ * The filters that lists and reports have in common. A filter that names a thing the caller may not see is refused: no
+ * such thing is found.
+ */
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { personOf } from "./people.ts";
@@ -13,7 +16,7 @@ export interface Narrowing {
   person?: string | undefined;
 }
 
-/** The filters as IDs; one that is left out filters nothing. */
+/** The filters as IDs; a filter that is undefined excludes nothing. */
 export interface Narrowed {
   organizationId?: string | undefined;
   teamId?: string | undefined;
@@ -23,8 +26,8 @@ export interface Narrowed {
 
 /**
  * The IDs for the given filters. A team or a key also determines the organization, which narrows the search. A `member`
- * gets only their own data. What was used stays to be found: by the ID of a team that was removed, and for an
- * organization's administrator by that of a person who has left.
+ * gets only their own data. Past usage can still be found: by the ID of a removed team, and for an organization's
+ * administrator by the ID of a person who has left.
  */
 export async function narrowedBy(context: ManagementContext, given: Narrowing): Promise<Narrowed> {
   const owner = given.organization === undefined ? null : await context.organizationOf(given.organization);

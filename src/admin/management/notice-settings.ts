@@ -1,10 +1,10 @@
-/** The settings of a destination of notices, made of what somebody has sent and of the settings before. Pure. */
+/** The settings of a destination of notices, made of the input of a change and the previous settings. Pure. */
 import { isAllowedAt, mailAddress } from "../../features/notices/mail/address.ts";
 import type { DestinationSettings, NoticeDestination } from "../store/notices.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 
-/** The most addresses of a destination of mail. */
+/** The most addresses of one destination that gets mail. */
 export const recipients_max = 20;
 const shares_default = [80, 100];
 const keyExpiry_days_default = 14;

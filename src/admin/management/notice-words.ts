@@ -1,4 +1,4 @@
-/** Destinations of notices as the command line shows them, and the words if there is none. Pure. */
+/** Destinations of notices as the command line shows them, and the text that is shown if there is none. Pure. */
 import { maskedUrl } from "../../core/inference/masked.ts";
 import type { NoticeDestination } from "../store/notices.ts";
 import type { Column, Facts } from "./command.ts";
@@ -7,7 +7,7 @@ import { shellWord } from "./shell-word.ts";
 
 export const destination_default = "webhook";
 
-/** Whose destination it is, in words. */
+/** The owner of a destination, in words. */
 export const whose = ({ organization }: Pick<NoticeDestination, "organization">) => organization ?? "the operators";
 
 const shownAt = ({ url, host }: NoticeDestination) => (url === null ? host : maskedUrl(url));

@@ -282,8 +282,8 @@ export const noticeVerbs = [
 type NoticeOwner = Organization | null;
 
 /**
- * The owner of a destination. Null: the operators, who get notices about the fleet. An administrator of one
- * organization need not name it.
+ * The owner of a destination. Null: the operators, who get notices about the fleet. For an administrator of one
+ * organization, the default is that organization.
  */
 async function ownerOf(context: ManagementContext, organization: string | null | undefined): Promise<NoticeOwner> {
   const wanted = organization ?? context.within;

@@ -1,4 +1,7 @@
-/** Operators: who may administer over HTTP. A new token is returned once. Only an admin sees operators. */
+/**
+ * Operators: identities with tokens that administer over HTTP. A new token is returned once. Only an admin sees
+ * operators.
+ */
 import Type from "typebox";
 import { secretOf } from "../../core/auth/credential.ts";
 import { Secret } from "../../core/operations/fields.ts";
@@ -255,7 +258,10 @@ async function revoked({ operators }: ManagementContext, input: Revocation) {
   return operator === "last_admin" ? lastAdministrator() : operator;
 }
 
-/** The organization of an `organization-admin`; null for the other roles, which are bound to none. */
+/**
+ * The ID of the organization that an `organization-admin` administers; null for the other roles, which are bound to
+ * none.
+ */
 async function boundTo(
   { organizationOf }: ManagementContext,
   role: Role,

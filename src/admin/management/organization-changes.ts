@@ -21,7 +21,7 @@ const verb = verbsOf("Organizations");
 
 const statusWords = ({ slug, status }: Organization) => `Organization ${slug} is ${status}.\n`;
 
-/** Ten years. A longer time would mean never, which is null. */
+/** Ten years: the longest time that a policy can set. A policy that never ends a key is null. */
 const policyDays_max = 3650;
 const days = (description: string) =>
   Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: policyDays_max, description })));

@@ -65,7 +65,8 @@ export function organizationShown(
   { extraUsage: { enabled, capNanos }, ...organization }: StoredOrganization,
   currency: Currency,
 ): Organization {
-  // The store keeps the cap of usage that was turned off, which bounds the requests that still run.
+  // After extra usage is turned off, the store keeps its cap, which bounds the requests that still run. Answers leave
+  // the cap out.
   const cap = enabled && capNanos !== null ? moneyOf(capNanos, currency) : null;
   return { ...organization, extraUsage: { enabled, cap } };
 }

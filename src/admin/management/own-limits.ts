@@ -1,14 +1,14 @@
 /**
- * Binds a caller to the rule that no act of a person raises the limits that count for that person (docs/access.md,
- * Limits of one's own).
+ * Decides which callers are bound by the rule that people cannot raise the limits that count for themselves
+ * (docs/access.md, Limits of one's own).
  */
 import type { OwnLimits } from "../store/own-limits.ts";
 import type { ManagementOptions } from "./context.ts";
 import { fail } from "./error.ts";
 
 /**
- * The person who acts by a role in an organization. Null: the caller is not bound by the rule. An `admin` sets plans
- * and limits of all, and operators and the user of a node are not people who call models.
+ * The person who acts through a role in an organization. Null: the rule does not bind the caller. It does not bind an
+ * `admin`, who sets everybody's plans and limits, nor operators and the node's local user, who do not call models.
  */
 export function ownLimitsOf({ actor, within }: Pick<ManagementOptions, "actor" | "within">): OwnLimits | null {
   const personId = personActing(actor);
@@ -16,7 +16,7 @@ export function ownLimitsOf({ actor, within }: Pick<ManagementOptions, "actor" |
   return { personId, organizationId: within, refuse };
 }
 
-/** The ID of the person who acts; null: an operator, the user of a node, or the service. */
+/** The ID of the person who acts; null: an operator, the node's local user, or the service acts. */
 export const personActing = (actor: string): string | null =>
   actor.startsWith(personal) ? actor.slice(personal.length) : null;
 

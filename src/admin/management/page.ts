@@ -1,13 +1,13 @@
-/** Lists in parts, each with the cursor of the next one. Pure. */
+/** Pages of lists ("parts"), each with the cursor of the next page. Pure. */
 import type { PageOf } from "../store/page.ts";
 
 export interface Part<Item> {
   data: Item[];
-  /** The cursor of the next part; null: this was the last. */
+  /** The cursor of the next page; null: this page is the last. */
   nextCursor: string | null;
 }
 
-/** A part of a list in the order of ids, each item as `listed` returns it. */
+/** A page of a list that is sorted by id, with each item mapped by `listed`. */
 export function partFrom<Found extends { id: string }>(page: PageOf<Found>): Part<Found>;
 export function partFrom<Found extends { id: string }, Item>(
   page: PageOf<Found>,
@@ -20,7 +20,7 @@ export function partFrom<Found extends { id: string }>(
   return { data: items.map(listed), nextCursor: hasMore ? (items.at(-1)?.id ?? null) : null };
 }
 
-/** All items of a list, part by part. */
+/** Reads all pages of a list, and returns all items. */
 export async function allOf<Item>(
   part: (page: { limit: number; cursor?: string }) => Promise<Part<Item>>,
 ): Promise<Item[]> {
@@ -34,7 +34,10 @@ export async function allOf<Item>(
   return items;
 }
 
-/** The first items of a list. A part may have fewer items than were requested, so several parts are read if need be. */
+/**
+ * The first `limit` items of a list. A page may have fewer items than were requested, so several pages are read if
+ * needed.
+ */
 export async function firstOf<Item>(
   part: (page: { limit: number; cursor?: string }) => Promise<Part<Item>>,
   limit: number,
@@ -51,7 +54,7 @@ export async function firstOf<Item>(
   return items;
 }
 
-/** Sorts items by their organization. IDs sort by the time at which they were made. */
+/** Sorts items by organization, the oldest organization first: IDs sort by the time at which they were made. */
 export function byOrganization<Owned extends { organizationId: string }>(items: readonly Owned[]): Owned[] {
   return items.toSorted((one, other) =>
     one.organizationId < other.organizationId ? -1 : Number(one.organizationId > other.organizationId),

@@ -7,7 +7,7 @@ import { fail } from "./error.ts";
 const day_ms = 86_400_000;
 const grace_days_max = 365;
 
-/** The beginning of a text, safe to quote in one line. */
+/** The beginning of a text, made safe to quote on one line. */
 export function excerpt(text: string): string {
   const line = plain(text);
   return line.length > 80 ? `${line.slice(0, 80)}…` : line;
@@ -25,9 +25,9 @@ export function instant(word: string): Date {
       .toUpperCase(),
   );
   const [year = 0, month = 0, day = 0] = word.slice(0, 10).split("-").map(Number);
-  // Some JavaScript engines read 30 February as 2 March; nobody means that.
+  // Some JavaScript engines parse 30 February as 2 March. Such a date is refused.
   const exists = new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day;
-  // The database knows no year 0, and ISO 8601 writes no year after 9999.
+  // The database has no year 0, and ISO 8601 has no year above 9999.
   const isDated = at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9999;
   if (!isDated || !exists) {
     fail(
@@ -46,7 +46,10 @@ export function hour(word: string): Date {
   return inRange(at, (year) => `A report must lie between the years 2000 and 2200, not in ${year}.`);
 }
 
-/** Checks an anchor, which may be past or future: weeks and months extend from it in both directions. */
+/**
+ * Checks an anchor (an instant from which weeks and months are counted). It may be past or future: they extend in both
+ * directions.
+ */
 export function anchor(at: Date): Date {
   return inRange(at, (year) => `An anchor must be between the years 2000 and 2200, not in ${year}.`);
 }
@@ -63,7 +66,7 @@ export function future(at: Date, now_ms: number): Date {
 
 const unit_ms = { s: 1000, m: 60_000, h: 3_600_000, d: day_ms } as const;
 
-/** Parses a time such as `30m`, `1h`, `7d` or `0s` into milliseconds; a year at most. */
+/** Parses a duration such as `30m`, `1h`, `7d` or `0s` into milliseconds; a year is the longest. */
 export function duration(word: string): number {
   const ms = Number(word.slice(0, -1)) * unit_ms[word.slice(-1) as keyof typeof unit_ms];
   if (ms <= grace_days_max * day_ms) return ms;
@@ -72,7 +75,10 @@ export function duration(word: string): number {
   );
 }
 
-/** Public ids of models of the catalog, each once. An alias becomes the id that it means. */
+/**
+ * Checks that each name is a model of the catalog, and returns the public ids, each once. An alias is replaced by its
+ * model's id.
+ */
 export function models(
   names: readonly string[],
   known: readonly string[],
@@ -105,7 +111,7 @@ export function networks(given: readonly string[]): string[] {
 
 export const labels_max = 20;
 
-/** The labels after a change: a label that is named is set, or removed if its value is null. */
+/** The labels after a change: each label in the change is set, or removed if its value is null. */
 export function labels(
   changes: Readonly<Record<string, string | null>>,
   before: Readonly<Record<string, string>>,

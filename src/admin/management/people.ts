@@ -1,4 +1,4 @@
-/** People: who has signed in through an issuer (docs/identity.md, People and memberships by hand). */
+/** People: everybody who has signed in through an issuer (docs/identity.md, People and memberships by hand). */
 import Type from "typebox";
 import { day, instant } from "../../core/time/written.ts";
 import { type KnownPerson, type Membership, Person } from "../../features/identity/store/people.ts";

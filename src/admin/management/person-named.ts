@@ -4,10 +4,13 @@ import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 import { page_max } from "./shapes.ts";
 
-/** How a person may be named, in the words of help and contract. */
+/** The ways to name a person, as the help and the contract describe them. */
 export const personNamed = "ID or verified e-mail address of the person";
 
-/** The ID of the person; a name that is no e-mail address is returned as it is. Refuses an address that names nobody, or several. */
+/**
+ * The ID of the person with this address; a name that is no e-mail address is returned unchanged. Refuses an address
+ * that nobody has, or that several people have.
+ */
 export async function personIdOf(context: ManagementContext, name: string): Promise<string> {
   if (!name.includes("@")) return name;
   const all = await withAddress(context, name);
@@ -24,7 +27,7 @@ export async function personIdOf(context: ManagementContext, name: string): Prom
   );
 }
 
-/** The people with this address whom the actor sees. Upper and lower case are the same. */
+/** The people with this address whom the actor sees. Case does not matter. */
 async function withAddress({ people, person, within }: ManagementContext, address: string) {
   const isIts = ({ email }: { email: string | null }) => email?.toLowerCase() === address.toLowerCase();
   if (person !== null) return [await people.findPerson(person)].flatMap((own) => own ?? []).filter(isIts);

@@ -1,4 +1,7 @@
-/** Plans: the limits of organizations, by name. Those of sluice.yaml are read here; others are made and changed here. */
+/**
+ * Plans: the limits of organizations, by name. Plans of sluice.yaml can only be read here; other plans are created and
+ * changed here.
+ */
 import Type from "typebox";
 import { type Currency, grouped, inWords, type Money, moneyOf, nanosOf } from "../../core/inference/money.ts";
 import { Money as MoneyShape, nullable } from "../../core/protocol/shapes/contract.ts";
@@ -91,13 +94,13 @@ const changeColumns: Column<AuditEntry>[] = [
   { head: "LIMITS", cell: changedLimits },
 ];
 
-/** Limits as the audit log has them: money is decimal text. */
+/** Limits in the form that the audit log has: money is decimal text. */
 type WrittenLimits = Partial<Record<LimitName, string | number | null>> | null;
 
 const writtenWords = (value: string | number | null) =>
   typeof value === "string" ? shortest(value) : limitWords(value);
 
-/** The limits that an entry of the audit log has changed, in words: `session 5, week no limit`. */
+/** The limits that the change behind an entry of the audit log has changed, in words: `session 5, week no limit`. */
 function changedLimits({ details }: AuditEntry): string {
   const { limits, before } = details as { limits?: WrittenLimits; before?: WrittenLimits };
   if (!limits) return "removed";
@@ -164,7 +167,8 @@ Examples:
     },
     async act(context, input) {
       const { name } = input;
-      // The store knows its own plans, and whether this request is a repeat of the one that made it.
+      // This check covers only the plans of the file. The store checks its own plans, and recognises a repeated
+      // request.
       const isInFile = (await knownPlans(context)).get(name)?.source === "file";
       const made = isInFile
         ? { standsIn: "file" as const }
@@ -320,7 +324,7 @@ async function foundPlan(context: ManagementContext, name: string): Promise<Plan
   );
 }
 
-/** Refuses a plan that the store does not have: it is in a file that is not yet published, or it does not exist. */
+/** Refuses to change a plan that the store does not have. The plan is in a file, or does not exist. */
 async function notManaged(context: ManagementContext, name: string): Promise<never> {
   await foundPlan(context, name);
   return inFile(name);
@@ -335,7 +339,7 @@ async function shownPlan(context: ManagementContext, plan: StoredPlan): Promise<
   return planShown(plan, await context.currency());
 }
 
-/** The limits of a plan as the ledger counts them. */
+/** The limits of a plan in the units of the ledger: money in nanos. */
 export function countedLimits({ session, week, month, ...rest }: Plan): PlanLimits {
   const nanos = (money: Money | null) => money && Number(nanosOf(money));
   const { requestsPerMinute, tokensPerMinute, concurrentRequests } = rest;

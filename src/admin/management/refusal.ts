@@ -1,4 +1,6 @@
-/** Why a request was refused: the message that its client read, and the limit that it met, as the limit was then. */
+/**
+ * The reason why a request was refused: the message that its client got, and the limit that it met, as of that time.
+ */
 import Type from "typebox";
 import type { LimitMet } from "../../core/inference/fault.ts";
 import { type Currency, grouped, inWords, moneyOf } from "../../core/inference/money.ts";

@@ -3,7 +3,7 @@ import { snakeName } from "../../core/schema/codec.ts";
 import { type ReportGroup, reportCounts } from "../store/report.ts";
 import type { Report, Row } from "./report-shape.ts";
 
-/** The report line by line, column names first, with line ends as RFC 4180 wants them. */
+/** The report as CSV lines, column names first, with the line ends of RFC 4180. */
 export function* reportCsv({ by, rows, currency }: Report): Generator<string> {
   const names = [...by.flatMap((group) => cellNames[group]), ...reportCounts];
   const isByKey = by.includes("key");
@@ -51,7 +51,7 @@ export function csvLine(cells: readonly Cell[]): string {
 
 const texts_max = 10_000;
 
-/** Writes the cells of one file. A text that occurs several times is escaped once. */
+/** Writes the cells of one file. A text that occurs several times is escaped only once. */
 export function csvCells(): (value: Cell) => string {
   const texts = new Map<string, string>();
   return (value) => {
@@ -80,5 +80,5 @@ function csvCell(value: Cell): string {
 
 const isNumber = /^-?\d+(\.\d+)?$/;
 
-/** The places in a name where a formula would begin. In East Asia, an operator of full width begins one, too. */
+/** The positions in a name where a formula would begin. East Asian spreadsheets also accept full-width operators. */
 const beginnings = /(?:^|[;\t\r\n])\s*(?=[=+\-@＝＋－＠])/g;

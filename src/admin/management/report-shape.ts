@@ -32,8 +32,8 @@ const measures = {
 };
 
 /**
- * A row has the members of the report's groups. It has `standing`, the used share of limits, if the report goes on
- * until now and its rows are organizations, teams, people or keys.
+ * A row has the members of the groups by which the report is grouped. It has `standing`, the used share of limits, if
+ * the report's span ends now and its rows are organizations, teams, people or keys.
  */
 const Row = Type.Object(
   {

@@ -61,7 +61,7 @@ function columnsOf({ by, rows, zone }: Report): Column<Row>[] {
   ];
 }
 
-/** The columns for the tightest limit. They show its state now, whatever span the report has. */
+/** The columns for the tightest limit. They show its current state, whatever span the report has. */
 const standing: Column<Row>[] = [
   { head: "OF LIMIT", cell: ({ standing = null }) => shareInWords(standing), optional: true },
   { head: "RESETS (UTC)", cell: ({ standing = null }) => minute(tightestReset(standing)) ?? "-", optional: true },

@@ -51,9 +51,9 @@ const hour = (description: string) =>
 
 const group = `(${reportGroups.join("|")})`;
 const csvType = "text/csv; charset=utf-8";
-/** The most rows of a report: those of a thousand keys and three models, for each day of a month. */
+/** The most rows of a report. They suffice for a thousand keys, three models, and each day of a month. */
 const rows_max = 100_000;
-/** The most groups that have rows of their own: more than somebody can tell apart in a chart. */
+/** The most groups that can have rows of their own. A reader could not tell more groups apart in a chart. */
 const told_max = 100;
 const day_ms = 24 * 3_600_000;
 
@@ -231,7 +231,7 @@ async function reported(context: ManagementContext, input: ReportInput): Promise
   };
 }
 
-/** The subjects whose standing (used share of limits) a row can have, the narrowest first. */
+/** The groups whose members have a standing (used share of limits), the narrowest first. */
 const subjects = ["key", "person", "team", "organization"] as const satisfies readonly ReportGroup[];
 type Subject = (typeof subjects)[number];
 const isSubject = (group: ReportGroup): group is Subject => subjects.some((one) => one === group);
@@ -245,7 +245,7 @@ interface Counted {
 
 /**
  * Adds to each row the standing (used share of limits) of the narrowest subject in it: its key, else its person, team
- * or organization. Adds nothing if the rows are grouped by anything else, too.
+ * or organization. Adds nothing if the rows are also grouped by anything else.
  */
 async function withStanding(
   context: ManagementContext,
@@ -280,7 +280,8 @@ function memberIds(organizationId: string | null, rows: readonly Row[]): (string
 }
 
 /**
- * Orders rows: the latest period last; within a period the largest first, and equal ones by the ids of their groups.
+ * Orders rows by period, the latest last; within a period the largest amount first, and equal amounts by the ids of
+ * their groups.
  */
 function largestFirst(one: ReportRow, other: ReportRow): number {
   const order = (one.startsAt?.getTime() ?? 0) - (other.startsAt?.getTime() ?? 0);

@@ -188,7 +188,7 @@ async function queryOf(context: ManagementContext, filters: Filters): Promise<Om
   return { ...ids, model, operation, outcome, upstream, from, to, before: cursor };
 }
 
-/** The request without its engine: a `member` does not see which engine answered. */
+/** The request without the engine that answered it, which a `member` may not see. */
 function withoutEngine(request: Listed): Listed {
   return { ...request, upstream: null, attempts: null };
 }

@@ -180,8 +180,8 @@ export const requestVerbs = [
 const hidden = { windows: null, route: null, report_rejected: null };
 
 /**
- * The part of a request's answer that only `request show` has, from its receipt. A refused request has no receipt, so
- * its details are null. A caller with the role `member` sees only the duration.
+ * The fields that `request show` has and lists do not have, from the request's receipt. A refused request has no
+ * receipt, so its details are null. A caller with the role `member` sees only the duration.
  */
 function detailsOf(receipt: Receipt | null, currency: Currency) {
   const { route = null, windows = null, reportRejected = null, createdAt = null, endedAt = null } = receipt ?? {};
@@ -202,7 +202,7 @@ function detailsOf(receipt: Receipt | null, currency: Currency) {
   };
 }
 
-/** The percentages that the request's owner sees, with the amounts from which each percentage is calculated. */
+/** A usage window of a receipt: the percentages that the request's owner sees, and the amounts behind them. */
 function exact({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindow, currency: Currency) {
   return {
     usage_percent_before: percentOf(usedBefore, limit),
@@ -271,10 +271,13 @@ function requestFacts(request: Request): Facts {
 
 const forModels = (pattern: string | null) => (pattern === null ? "" : ` for ${pattern}`);
 
-/** A receipt is exact: `$0.00021 (0.000213440 USD)`. */
+/** A receipt shows every amount rounded and with all its digits: `$0.00021 (0.000213440 USD)`. */
 const exactly = (money: Request["cost"]["held"]) => `${inWords(money)} (${money.amount} ${money.currency})`;
 
-/** A rejected report in words: `output above_cap; said: prompt_tokens 12, output_tokens 5000000` */
+/**
+ * A usage report of an engine that was rejected, in words: `output above_cap; said: prompt_tokens 12, output_tokens
+ * 5000000`
+ */
 function describeReport({ input, output, said }: RejectedReport): string {
   const flaws = [input && `input ${input}`, output && `output ${output}`].filter(Boolean).join(", ");
   const words = Object.entries(said).map(([name, word]) => `${name} ${word}`);

@@ -1,4 +1,7 @@
-/** One search over all that has a name or an ID, in which everybody finds what their own lists show. */
+/**
+ * One search over everything that has a name or an ID. A caller finds exactly the things that the lists show to that
+ * caller.
+ */
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
@@ -111,7 +114,7 @@ interface SearchQuery {
   limit: number;
 }
 
-/** A `member` lists only their own keys and requests, and models. */
+/** The kinds that a `member` can find: their own keys and requests, and models. */
 const ofMembers: readonly FoundKind[] = ["key", "request", "model"];
 
 async function thingsFound({ administration, person }: ManagementContext, asked: SearchQuery): Promise<Ranked[]> {
@@ -119,7 +122,7 @@ async function thingsFound({ administration, person }: ManagementContext, asked:
   return administration.search({ ...asked, kinds: asked.kinds.filter(isSearched), personId: person ?? undefined });
 }
 
-/** Searches through the list of requests, so that one place decides who may see what. */
+/** Searches the list of requests, so that the list's rules decide which requests the caller may see. */
 async function requestsFound(
   context: ManagementContext,
   { text, kinds, limit, organizationId }: SearchQuery,
@@ -145,7 +148,7 @@ async function requestsFound(
 }
 
 const millisecondDigits = 12;
-/** The clock of a node, which makes an ID, may be ahead of the store's. */
+/** A node makes the IDs by its own clock, which may be ahead of the store's clock by this much. */
 const slack_ms = 600_000;
 
 /** The earliest time at which an ID that begins with these digits can have been made, by the store's clock. */
@@ -155,7 +158,7 @@ function beginningOf(digits: string): Date {
 }
 const date_ms_max = Date.UTC(9999, 0);
 
-/** The first ID after all that begin with these digits. */
+/** The first ID after all IDs that begin with these digits. */
 function following(digits: string): string {
   const next = (BigInt(`0x${digits.padEnd(32, "f")}`) + 1n).toString(16);
   return `req_${next.length > 32 ? "f".repeat(32) : next.padStart(32, "0")}`;

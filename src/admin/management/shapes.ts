@@ -14,13 +14,13 @@ const text = (chars_max: number, mustBe: string) => (description: string) =>
 
 /** Text on one line. */
 export const words = text(1000, "one line of 1 to 1000 characters");
-/** The ID of a model, an address or a network, in a list of them. */
+/** One item of a list: the ID of a model, an address or a network. */
 export const entry = () =>
   Type.String({ minLength: 1, pattern: plainPattern, "x-must-be": "one line of at least one character" });
-/** A name that people choose. */
+/** A name that somebody chooses for a thing. */
 export const name = text(200, "one line of 1 to 200 characters");
 
-/** The name of a limit for models: the ID of a model, or `prefix/*`. */
+/** The pattern of models to which a limit applies: the ID of a model, or `prefix/*`. */
 export const modelPattern = text(256, "one line of 1 to 256 characters")("A model, or `prefix/*`.");
 
 /** Text that somebody writes for others to read, on one line. */
@@ -34,7 +34,7 @@ export const formed = (pattern: RegExp, mustBe: string, description: string) =>
 export const queryFlag = (description: string) =>
   Type.Optional(Type.Boolean({ description, "x-must-be": "'true' or 'false'" }));
 
-/** The input of a verb of one organization. */
+/** The member of an input that names the organization. */
 export const oneOrganization = { organization: words("Slug or ID.") };
 
 export const slug = (description: string) =>
@@ -56,7 +56,7 @@ export const moment = (description: string) =>
     .Decode(parse.instant)
     .Encode((at) => at.toISOString());
 
-/** A time such as `30m` or `7d`; milliseconds in the program. */
+/** A duration such as `30m` or `7d`, decoded to milliseconds. */
 export const duration = (description: string) =>
   Type.Codec(formed(/^[0-9]{1,9}[smhd]$/, "a duration such as 30m, 1h, or 7d, up to 365d, or 0s for none", description))
     .Decode(parse.duration)
@@ -68,7 +68,7 @@ export function limitChanges(description: string) {
   return Type.Object(eachLimit(amount), { description, propertyNames: oneOf(limitNames) });
 }
 
-/** The schema of a part of a list, with the place where the next part begins. */
+/** The schema of a page of a list, with the cursor of the next page. */
 export function partOf<Item extends TSchema>(item: Item, $id: string) {
   return Type.Object(
     {
@@ -83,8 +83,8 @@ export const page_max = 1000;
 const page_default = 100;
 
 /**
- * The members of an input for a list: the size of a part, and its cursor, which in a list in the order of ids is the
- * last id of the part before.
+ * The members of an input that page a list: the size of the page, and the cursor. In a list that is sorted by id, the
+ * cursor is the last id of the previous page.
  */
 export function part(cursorForm: RegExp) {
   return {
@@ -108,7 +108,7 @@ export function limitIn({ limit }: { limit?: number | undefined }): number {
   return limit ?? page_default;
 }
 
-/** The values of the examples of the contract. */
+/** The ids and other values that the examples in the contract use. */
 export const examples = {
   organization: `org_${"0".repeat(31)}1`,
   key: `key_${"0".repeat(31)}2`,
@@ -121,10 +121,10 @@ export const examples = {
 
 /** The roles that may read the data of an organization. */
 export const readers = ["admin", "viewer", "organization-admin"] as const satisfies readonly Role[];
-/** The readers, and a `member` for their own data. */
+/** The roles `readers`, and `member` for their own data. */
 export const owners = [...readers, "member"] as const satisfies readonly CallerRole[];
 /** The roles that may change the data of an organization. */
 export const managers = ["admin", "organization-admin"] as const satisfies readonly Role[];
-/** The managers, and a `member` for their own data. */
+/** The roles `managers`, and `member` for their own data. */
 export const keepers = [...managers, "member"] as const satisfies readonly CallerRole[];
 export const admins = ["admin"] as const satisfies readonly Role[];

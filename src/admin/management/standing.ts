@@ -59,7 +59,7 @@ export const exampleStanding: Standing = {
   concurrentRequests: 20,
 };
 
-/** The member of a list's input that filters the list by the used share of limits. */
+/** The member of a list's input that filters the items by the used share of their limits. */
 export const over = Type.Optional(
   Type.Integer({
     minimum: 1,
@@ -98,7 +98,7 @@ export function standingShown(standing: StoredStanding, currency: Currency): Sta
   };
 }
 
-/** The standings (used shares of limits) of things, by their ids. Things without a limit have none. */
+/** The standings (used shares of limits) of things, by the ids of the things. A thing without limits is left out. */
 export async function standingsOf(
   { standings, currency }: Pick<ManagementContext, "standings" | "currency">,
   ids: readonly string[],
@@ -139,14 +139,14 @@ export function shareInWords(standing: Standing | null): string {
   return standing?.usagePercent == null ? "-" : `${standing.usagePercent} %`;
 }
 
-/** When the tightest limit resets; null if no usage window is limited. */
+/** The instant at which the tightest limit resets; null if no usage window is limited. */
 export function tightestReset(standing: Standing | null): Date | null {
   if (standing?.usagePercent == null) return null;
   const limited = windowKinds.map((kind) => standing[kind]).filter(({ limit }) => limit !== null);
   return limited.find(({ usagePercent }) => usagePercent === standing.usagePercent)?.resetAt ?? null;
 }
 
-/** A line for each limited usage window. */
+/** A line of output for each limited usage window. */
 export function standingFacts(standing: Standing | null, models?: string): Facts {
   if (!standing) return [];
   const ofModels = models === undefined ? "" : ` for ${models}`;

@@ -37,9 +37,9 @@ export function teamFacts(team: Team): Facts {
 }
 
 /**
- * Finds a team by its ID, or among the teams of this organization by its name. A team of another organization is refused
- * by name; to an actor who does not see that organization, it does not exist. `isOrWas`: a team that was removed is found
- * by its ID, too.
+ * Finds a team by its ID, or among the teams of this organization by its name. A team of another organization is
+ * refused by name; an actor who does not see that organization is told that the team does not exist. `isOrWas`: a
+ * removed team is also found by its ID.
  */
 export async function teamNamed(
   { administration, isInSight }: Pick<ManagementContext, "administration" | "isInSight">,

@@ -1,4 +1,4 @@
-/** Engines that are drained and resumed: docs/routing.md, Draining an engine. */
+/** The verbs that list, drain and resume engines: docs/routing.md, Draining an engine. */
 import { isIP } from "node:net";
 import Type from "typebox";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
@@ -161,8 +161,9 @@ const drainsOf = async ({ drains }: ManagementContext, upstream: string) =>
   (await drains.listDrains()).filter((one) => one.upstream === upstream);
 
 /**
- * The address to drain, as nodes write it. A drain of another address would have no effect, so that the answers of an
- * engine that is then stopped would break. If nodes do not report all of their engines, any address is taken.
+ * The address to drain, spelled as nodes report it. Refuses an address that no node reports: its drain would have no
+ * effect, and an operator who then stops the engine would break answers. If nodes do not report all of their engines,
+ * any IP address is accepted.
  */
 async function addressOf(context: ManagementContext, upstream: string, replica: string): Promise<string> {
   const { resolved = [] } = await context.catalog();
@@ -183,11 +184,11 @@ async function addressOf(context: ManagementContext, upstream: string, replica: 
   return fail(`'${upstream}' is not at '${parse.excerpt(replica)}'. ${advice}`, "resource_not_found");
 }
 
-/** The address among `known` that is the same, in its spelling there. */
+/** The known address that equals `address`, as it is spelled in `known`. */
 function sameAddress(known: readonly (string | null)[], address: string): string | undefined {
   const canonical = canonicalAddress(address);
   return known.find((one): one is string => one !== null && canonicalAddress(one) === canonical);
 }
 
-/** The one spelling of an IPv6 address that has many; other text stays. */
+/** The canonical spelling of an IPv6 address; other text is returned unchanged. */
 const canonicalAddress = (address: string) => URL.parse(`http://[${address}]`)?.hostname ?? address;

@@ -81,7 +81,7 @@ const usageColumns: Column<Line>[] = [
   { head: "HELD", cell: (line) => inWords(line.held), optional: true },
 ];
 
-/** Shows all digits, because a difference may be a billionth of the currency. */
+/** An amount with all its digits, because a difference may be a billionth of the currency. */
 const exactly = (value: Money | number) => (typeof value === "number" ? grouped(value) : value.amount);
 
 export const differenceColumns: Column<Difference>[] = [

@@ -58,7 +58,7 @@ const UsageAdjustment = Type.Object(
   { $id: "UsageAdjustment" },
 );
 
-/** The entries of an adjustment that was made before, of these ids, from the audit log. */
+/** The entries with these ids that an earlier adjustment made, from the audit log; a repeated request returns them. */
 function entriesBefore(
   { listAudit }: Pick<ManagementContext["administration"], "listAudit">,
   ids: readonly string[],
@@ -242,8 +242,8 @@ Examples:
       words: "usage check",
       description: "compare every total of the past year with the sum of its records",
       takes: { full: { ...flag("--full", "read the records of sealed windows too"), fallback: false } },
-      // Scripts read the list of differences on stdout. Usage that was lost is no difference, so it is reported on
-      // stderr.
+      // Scripts read the list of differences on stdout. Lost usage is not a difference between records, so it is
+      // reported on stderr.
       prints: "differences",
       notes: ({ lost }) => onLost(lost),
       says: ({ differences, trusted }) =>

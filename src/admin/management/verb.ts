@@ -17,7 +17,7 @@ import type { KeyAct } from "./key-kinds.ts";
 
 /**
  * `creation`: an idempotency key makes a repeat harmless. `change`: takes the version that was read, and is refused if
- * the thing has another version by now.
+ * the thing's version has changed since.
  */
 export type Kind = "reading" | "creation" | "change" | "act";
 type Method = "GET" | "POST" | "PUT" | "PATCH";
@@ -52,47 +52,47 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   /** The name of the verb, and the operation's id in the contract. */
   name: Name;
   /**
-   * The method, and the path below `/management/v1`, in which a member of `takes` is written in braces: `PATCH
-   * /teams/{team}`. A `GET` only reads.
+   * The method, and the path below `/management/v1` with members of `takes` in braces: `PATCH /teams/{team}`. A `GET`
+   * only reads.
    */
   route: `${Method} /${string}`;
   summary: string;
   description: string;
   /** Who may use the verb. An `organization-admin` sees only their own organization, a `member` only their own data. */
   roles: readonly [CallerRole, ...CallerRole[]];
-  /** How the verb acts; absent: it only reads. */
+  /** The kind of the verb's effect; absent: it only reads. */
   kind?: How;
   /** The act on the key that `id` names, which the key's kind may refuse (key-kinds.ts). Absent: it names no key. */
   onKey?: KeyAct;
-  /** The faults of the verb itself, in addition to those of the gate before it (src/admin/http/gate.ts). */
+  /** The error codes of the verb itself, in addition to those of the gate before all verbs (src/admin/http/gate.ts). */
   faults: readonly FaultCode[];
   /**
-   * The input: a `get` takes it in the query, other methods in the body. `someChange` is among the options of a body
-   * that may not be empty.
+   * The schema of the input: a `GET` takes it from the query, other methods from the body. A body that may not be empty
+   * has the options `someChange`.
    */
   takes: TObject<Takes>;
   answers: Answers;
-  /** An example of an input, as JSON, and of its answer. */
+  /** An example input, as JSON, and the answer to it. */
   example: { takes: Static<TObject<Takes>>; answer: Value<Answers> };
   /** The verb's command on the command line; absent if that command is written by hand, or if there is none. */
   command?: Command<Given<Input<How, Takes>>, Value<Answers>>;
-  /** Other forms of the answer than JSON, by the name that the parameter `format` gives. */
+  /** Forms of the answer other than JSON, by the value of the parameter `format`. */
   formats?: Readonly<Record<string, Format<Answers>>>;
-  /** How the answer is followed with `format=events`; absent: it cannot be followed. */
+  /** The way in which `format=events` streams the answer; absent: the answer cannot be streamed. */
   live?: Live;
   act(context: ManagementContext, input: Value<Input<How, Takes>>): Promise<Value<Answers>>;
 }
 
 /**
- * An answer that is sent again as an event whenever it has changed. It is the same for all callers, because the input
- * of the verb is empty. So the node reads it once for all of them.
+ * An answer that is sent as an event, first and after each change. Since the input of the verb is empty, the answer is
+ * the same for all callers, and the node reads it once for all of them.
  */
 export interface Live {
   /** The name of the events. */
   event: string;
   /**
-   * How often the answer is read, and the caller's right to it is checked. Less than a second, because a change must be
-   * in force within a second everywhere.
+   * The interval at which the answer is read and the caller's right to it is checked. It is less than a second, because
+   * every change must be in force on all nodes within a second.
    */
   every_ms: number;
 }
@@ -105,7 +105,7 @@ export interface Format<Answers extends TSchema> {
   filename: string;
   /** Replaces the verb's input by the input that this format needs. */
   asks?(taken: Record<string, unknown>): Record<string, unknown>;
-  /** The answer in this form, line by line. */
+  /** Writes the answer in this format, line by line. */
   write(answer: Value<Answers>): Iterable<string>;
 }
 
@@ -155,7 +155,7 @@ export function choiceOf<V>(
 type Choice = { value: string; label: string };
 type ItemOf<V> = AnswerOf<V> extends { data: (infer Item)[] } ? Item : never;
 
-/** Makes the verbs of a section of the contract. */
+/** Returns the function that makes the verbs of one section of the contract. */
 export function verbsOf(tag: Tag) {
   return function verb<
     const Name extends string,
@@ -196,7 +196,7 @@ export function verbsOf(tag: Tag) {
   };
 }
 
-/** Decodes, and adds to a refusal of a codec the path of the member that it refuses. */
+/** Decodes, and adds to a codec's error the path of the member that caused it. */
 function naming<Decoded>(schema: TSchema, json: unknown, decoding: () => Decoded): Decoded {
   try {
     return decoding();
@@ -225,7 +225,7 @@ export async function perform(one: Verb, context: ManagementContext, json: unkno
   return encode(one.answers, await one.act(context, one.take(json)));
 }
 
-/** The rule for a body that has to change something. */
+/** The schema options of a body that has to contain at least one change. */
 export const someChange = { minProperties: 1, "x-must-be": "an object with at least one change" };
 
 /** Removes the spaces around each text of a request, since people paste texts. */

@@ -1,6 +1,7 @@
 /**
- * THE VERBS: all that an administrator can do. Whatever offers management to somebody derives from this list: a verb that
- * is not in it does not exist. To add one, add it to the list of its subject; to add a subject, add its list here.
+ * THE VERBS: all that an administrator can do. The API, the console and the command line derive from this list, so a
+ * verb that is not in it does not exist. To add a verb, add it to the list of its subject; to add a subject, add its
+ * list here.
  */
 import { auditVerbs } from "./audit.ts";
 import { calendarVerbs } from "./calendars.ts";

@@ -5,17 +5,17 @@ import type { Stale } from "../store/change.ts";
 import type { ManagementContext } from "./context.ts";
 import { ManagementError } from "./error.ts";
 
-/** A kind of things as its verbs return them, and the sentences with which a change of such a thing is refused. */
+/** A kind of thing that has versions: the form in which its verbs return it, and the refusals of a change. */
 export interface VersionedKind<Stored, Schema extends TSchema, Refusal extends string> {
   schema: Schema;
-  /** The name of the thing, with which a sentence begins: `Key 'build server'`. */
+  /** The name of the thing, as the beginning of a sentence: `Key 'build server'`. */
   title(now: Stored): string;
   listed(now: Stored): Value<Schema> | Promise<Value<Schema>>;
   /** The refusals, by their reason. `gone`: the thing does not exist. */
   refusals: Record<Refusal | "gone", () => never | Promise<never>>;
 }
 
-/** The version that the caller has read, and the ids by which nodes and the audit log know the thing. */
+/** The version that the caller has read, and the IDs under which nodes and the audit log have the thing. */
 interface VersionedChange {
   read: number | undefined;
   id: string;
@@ -45,7 +45,7 @@ export async function changed<Stored extends object, Schema extends TSchema, Ref
 
 const isStale = <Stored extends object>(answer: Stored | Stale<Stored>): answer is Stale<Stored> => "stale" in answer;
 
-/** A sentence about the last change and its actor. */
+/** A sentence that says when the thing was last changed, and by whom. */
 async function lastChange(
   { administration, within }: Pick<ManagementContext, "administration" | "within">,
   subject: string,

@@ -1,6 +1,6 @@
 /**
- * The rules for a file of organizations that its schema cannot express: how its values fit one another, and what exists
- * already. Pure.
+ * The rules for a file of organizations that its schema cannot express: whether its values agree with one another and
+ * with the things that exist already. Pure.
  */
 
 import { decimalOf, grouped } from "../../../core/inference/money.ts";
@@ -17,7 +17,10 @@ import { type Amount, nanosOf, organizationsLimits, trimmed, valuesSet } from ".
 import type { Step } from "./step.ts";
 import { type Diff, type OrganizationEntry, ownOf } from "./wanted.ts";
 
-/** Checks an organization. Returns true if the file makes nothing in it, because its entry is wrong or it is closed. */
+/**
+ * Checks an organization. Returns true if its teams and keys are to be skipped, because its entry is wrong or it is
+ * closed.
+ */
 export function checkOrganization(
   diff: Diff,
   { slug, path, wanted, state }: OrganizationEntry,
@@ -77,7 +80,7 @@ export function checkKey(diff: Diff, entry: OrganizationEntry, step: Step): void
   checkLimits(diff, entry, step, "limits", "key");
 }
 
-/** Checks what is to be set for a person, organization by organization. */
+/** Checks the values that are to be set for a person, organization by organization. */
 export function checkPerson(diff: Diff, step: Step): void {
   const placed = step.differences.filter(({ field, to }) => field.includes(".") && to !== null);
   for (const [place, [first]] of Map.groupBy(placed, ({ field }) => field.split(".", 2).join("."))) {
@@ -96,7 +99,7 @@ export function checkPerson(diff: Diff, step: Step): void {
   }
 }
 
-/** Why nothing can be set in the organization; null: it exists, or is made by this file. */
+/** The reason why nothing can be set in the organization; null: it exists, or this file creates it. */
 function missingOrganization({ wanted, state }: Diff, slug: string): string | null {
   const written = ownOf(wanted.organizations, slug);
   if (written?.status === "closed") return `'${slug}' is to be closed`;
@@ -138,7 +141,7 @@ function checkLimits(diff: Diff, entry: OrganizationEntry, step: Step, field: st
 const placeOf = (place: string): Path =>
   place.startsWith("models.") ? ["models", place.slice("models.".length)] : [place];
 
-/** The plan that the organization will have, with its limits. */
+/** The plan, with its limits, that the organization will have after all steps. */
 function planOf({ wanted: file, state: { plans } }: Diff, { wanted, state }: OrganizationEntry): Plan | null {
   const name =
     wanted.plan === undefined ? (state ? state.organization.plan : plan_default) : (wanted.plan as string | null);

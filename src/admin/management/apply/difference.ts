@@ -30,7 +30,10 @@ export function differences(wanted: WantedFile, state: State, options: CompareOp
   return { phases, problems: diff.problems, absent: diff.absent };
 }
 
-/** The order in which things are made: a thing is made after those that it needs, and removed before them. */
+/**
+ * The order in which kinds of things are created: a thing is created after the things that it needs, and removed before
+ * them.
+ */
 const order = ["plan", "organization", "team", "key", "person"];
 function phaseOf({ action, kind }: Step): number {
   return action === "remove" ? 2 * order.length - order.indexOf(kind) : order.indexOf(kind);
@@ -83,14 +86,16 @@ interface Things<Now> {
   standing: readonly Now[] | undefined;
   check?(step: Step): void;
   /**
-   * Whether the thing stays although the file does not name it. If several things have one name, such a thing is left
-   * out of the comparison.
+   * Whether the thing stays although the file does not name it. If several things have the same name, a thing that
+   * stays is left out of the comparison.
    */
   isKept?(thing: Now): boolean;
   complete?(step: Step | null, named: Name & { path: Path }, now: Now): Step | null;
 }
 
-/** The steps that make the things of a section and, with `prunes`, the steps that remove the other things. */
+/**
+ * The steps that create or change the things of a section and, with `prunes`, remove the things that it does not name.
+ */
 function sectionSteps<Now extends { name: string }>(diff: Diff, kind: RemovableKind<Now>, things: Things<Now>): Step[] {
   const { organization, wanted, standing = [], check, isKept, complete } = things;
   if (!wanted) return [];

@@ -1,7 +1,7 @@
 /**
- * A KIND of things in a file of organizations, as one value: its fields, how each is read from the existing thing, and
- * which verb sets it. The schema of the file, the comparison, the calls and the export derive from it. To add a field
- * is to add a row to its kind (kinds.ts). Pure.
+ * A KIND of things in a file of organizations, as one value: its fields, how each field is read from the existing
+ * thing, and which verb sets the field. The schema of the file, the comparison, the calls and the export derive from
+ * it. To add a field is to add a row to its kind (kinds.ts). Pure.
  */
 import type { TSchema } from "typebox";
 import { type VerbName, verbNamed } from "../verbs.ts";
@@ -28,11 +28,11 @@ export interface Field<Now> {
   read(now: Now): unknown;
   /** The current value as a file has it, if `read` returns another form for the comparison. */
   written?(now: Now): unknown;
-  /** The value of the field in a new thing that was created without a value for it. */
+  /** The value that the field has after a creation without a value for it. */
   fresh: unknown;
   /**
-   * `map`: members are compared and set one by one; null takes a member away, and one that is left out stays. `set`: the
-   * order of a list does not matter. Absent: the value is compared and set as a whole.
+   * `map`: members are compared and set one by one; null removes a member, and a member that is left out stays. `set`:
+   * the order of a list does not matter. Absent: the value is compared and set as a whole.
    */
   compares?: "map" | "set";
   /** Brings a value into one form, so that equal values which can be written in several ways are the same. */
@@ -46,15 +46,15 @@ export interface Kind<Now> {
   /** The word for a thing of this kind in messages. */
   word: "plan" | "organization" | "team" | "key" | "person";
   fields: Readonly<Record<string, Field<Now>>>;
-  /** How a file makes a thing of this kind; null: a file makes none. */
+  /** The verb that creates a thing of this kind; null: a file cannot create one. */
   creation: {
     verb: VerbName;
     /** The members of the verb's input that are not fields. */
     input(name: Name): Values;
   } | null;
   /**
-   * The members of an input by which a change names the thing. `now` is null if an earlier call of the step creates the
-   * thing.
+   * The members of an input with which a change names the thing that it changes. `now` is null if an earlier call of
+   * the step creates the thing.
    */
   subject(name: Name, now: Now | null): Values;
   /** The thing's current version. A change is refused if the thing has another version by then. */

@@ -1,4 +1,4 @@
-/** The kinds of things that a file of organizations makes, and their fields in the order of the file. Pure. */
+/** The kinds of things that a file of organizations can create, with their fields in the order of the file. Pure. */
 import Type from "typebox";
 import type { Money } from "../../../core/inference/money.ts";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
@@ -99,7 +99,7 @@ const calendar: Field<WholeOrganization> = {
     const written = one.nextCalendar ? one.nextCalendar.calendar : one.calendar;
     return written && { zone: written.zone, week_starts: written.weekStarts, month_starts: written.monthStarts };
   },
-  // The configuration may give a new organization a calendar, so there is no fixed value.
+  // A new organization may get its calendar from the configuration, so the value is not known beforehand.
   fresh: undefined,
   normal: (value) => value && { week_starts: "monday", month_starts: 1, ...(value as object) },
   member: null,
@@ -149,7 +149,7 @@ export const organizationKind: Kind<WholeOrganization> = {
   },
 };
 
-/** A team or a key with its limits; null: they were not read. */
+/** A team or a key with its limits; null: the limits were not read. */
 export type WithLimits<Thing> = Thing & { limits: LimitsNow | null };
 
 export const teamKind: RemovableKind<WithLimits<Team>> = {

@@ -51,8 +51,8 @@ const sections = {
 };
 
 /**
- * Limits in the file. Organizations and teams have limits for their keys and people, too; keys and people only their
- * own.
+ * The schema of limits in the file. Organizations and teams also have default limits for their keys and people
+ * (`hasDefaults`); keys and people have only limits of their own.
  */
 export const limitsEntry = (hasDefaults: boolean) => {
   const { keys: _, members: __, ...own } = sections;
@@ -105,7 +105,7 @@ function flattened(written: Written): Flat {
   );
 }
 
-/** Limits by their paths in the nested form of the file and of the verbs. */
+/** Converts limits by path to the nested form that the file and the verbs have. */
 function nested(flat: Flat, amountOf: (name: string, limit: Amount) => Amount): Values {
   const values = new Map<string, Record<string, Amount>>();
   for (const [place, limit] of Object.entries(flat)) {
@@ -131,7 +131,7 @@ function placeAndName(place: string): [place: string, name: string] {
 /** The current limits, as a file has them. */
 export const limitsWritten = (now: LimitsNow | null): Values => nested(flatOf(now), (_, limit) => limit);
 
-/** The current limits, each replaced by null, which takes the limit away. */
+/** The current limits with null for each amount: the input that removes them all. */
 export const limitsTaken = (now: LimitsNow | null): Values => nested(flatOf(now), () => null);
 
 export function limitsField<Now>(
@@ -170,7 +170,7 @@ export function valuesSet(flat: Flat): Map<string, Budget> {
   return values;
 }
 
-/** A limit as limits are counted: money in nanos, and the rest as it is. */
+/** A limit in the unit in which it is counted: nanos for usage windows, else the number itself. */
 export function nanosOf(name: string, limit: Amount): number | null {
   if (limit === null) return null;
   if (limit === "none") return not_limited;

@@ -1,4 +1,4 @@
-/** Makes the steps of a difference, and reports which were done. */
+/** Performs the steps of a difference, and reports which steps were done. */
 import { ManagementError } from "../error.ts";
 import type { NewKey } from "../key.ts";
 import { type Management, verbNamed } from "../verbs.ts";
@@ -9,13 +9,13 @@ import type { Step } from "./step.ts";
 /** Keeps the secrets of new keys, each of which a verb returns only once. */
 export interface Saver {
   /**
-   * Called before a key is created or gets another secret: after a crash, the next run knows that the key's secret is
-   * lost.
+   * Called before a key is created or gets another secret: if the run crashes after this call, the next run knows that
+   * the key's secret is lost.
    */
   begin(step: Step): void;
-  /** Called if nothing was created, because somebody else has made the key meanwhile and has its secret. */
+  /** Called if the key was not created because somebody else, who has its secret, has created it meanwhile. */
   refused(step: Step): void;
-  /** Stores the secret, and returns the place. Throws an Error if it cannot be stored. */
+  /** Stores the secret, and returns the place where it is stored. Throws an Error if it cannot be stored. */
   save(step: Step, key: NewKey): string;
 }
 
@@ -27,7 +27,10 @@ export interface Done {
 
 export interface Performed {
   done: Done[];
-  /** The steps that failed. Later steps were not begun, and earlier calls of a failed step may have been done. */
+  /**
+   * The steps that failed. Some calls of a failed step may have succeeded before the failure; no step was begun after
+   * it.
+   */
   failed: { step: Step; cause: unknown }[];
 }
 
@@ -35,8 +38,8 @@ export interface Performed {
 export const hasSecret = ({ verb }: Call) => verb === "createKey" || verb === "rotateKey";
 
 /**
- * Performs the steps, one phase after another. `saver` may be null if no call returns a secret. After a failure, the
- * steps that have begun are finished, and no other is begun.
+ * Performs the steps, one phase after another. `saver` may be null if no call returns a secret. After a failure, steps
+ * that have begun are finished, and no other step is begun.
  */
 export async function perform(
   manage: Management,
@@ -60,8 +63,8 @@ export async function perform(
 }
 
 /**
- * Performs the calls of a step. Each call is made for the version that the previous call has left, so a change of
- * somebody else is never overwritten.
+ * Performs the calls of a step. Each call is made for the version that the previous call returned, so a change that
+ * somebody else makes in between is never overwritten.
  */
 async function performStep(manage: Management, step: Step, saver: Saver | null): Promise<Done> {
   let { version } = step;

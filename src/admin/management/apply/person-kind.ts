@@ -1,6 +1,7 @@
 /**
- * People in a file of organizations, with what was set for them by hand. A file creates nobody, since people appear when they
- * sign in. Each membership, and the limits in each organization, are a field of their own. Pure.
+ * People in a file of organizations, with the memberships and limits that were set for them by hand. A file creates
+ * nobody, since people appear when they sign in. Each membership is a field, and so are the limits in each
+ * organization. Pure.
  */
 import Type from "typebox";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
@@ -42,7 +43,10 @@ export const personName = {
 /** A person's name in the file, with an e-mail address in lower case. */
 export const normalName = (name: string) => (name.includes(" ") ? name : name.toLowerCase());
 
-/** The person's name in the file that stays even if the e-mail address changes; null: the person was forgotten. */
+/**
+ * The name that a file gives the person and that no change of the e-mail address affects: issuer and subject. Null: the
+ * person was forgotten.
+ */
 export const nameOf = ({ person: { issuer, subject } }: PersonState): string | null =>
   subject === null ? null : `${issuer} ${subject}`;
 
@@ -52,7 +56,7 @@ export function namesOf(now: PersonState): string[] {
   return [nameOf(now), isEmailVerified && email ? normalName(email) : null].filter((name) => name !== null);
 }
 
-/** The memberships that were given by hand, as a file has them, by slug. */
+/** The memberships that were given by hand, as a file has them, by the slugs of organizations. */
 export function membershipsWritten({ person }: PersonState): Map<string, Values> {
   const byHand = person.memberships.filter(({ source, organization }) => source === "hand" && organization !== null);
   return new Map(
@@ -76,7 +80,7 @@ function membershipWritten({ role, team, scopes: some, models }: Written): Value
 export const roleByHand = ({ person }: PersonState): string | null =>
   person.memberships.find(({ source, organization }) => source === "hand" && organization === null)?.role ?? null;
 
-/** The sections of a person's entry whose members have the slugs of organizations as their names. */
+/** The sections of a person's entry whose members are named by the slugs of organizations. */
 export const placed = ["memberships", "limits"] as const;
 
 /** The fields of an entry: `memberships.acme`, `limits.acme`, and the others. */

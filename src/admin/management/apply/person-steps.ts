@@ -21,7 +21,7 @@ export function personSteps(diff: Diff): Step[] {
   return [...steps, ...emptied].filter((step) => step !== null);
 }
 
-/** The people whom the file names, each once. Adds the names of those who have not signed in yet to `absent`. */
+/** The people whom the file names, each once. Adds to `absent` the names of people who have not signed in yet. */
 function peopleFound(diff: Diff): Map<PersonState, { name: string; entry: WantedPerson }> {
   const named = diff.state.people.flatMap((now) => namesOf(now).map((name) => [name, now] as const));
   const byName = Map.groupBy(named, ([name]) => name);
@@ -53,7 +53,7 @@ function personStep(diff: Diff, name: string, now: PersonState, entry: WantedPer
 }
 
 /**
- * Adds removals to each section of the entry: a null for each value that was set by hand and that the section does not
+ * Adds removals to each section of the entry: null for each value that was set by hand and that the section does not
  * name.
  */
 function pruned({ wanted }: Diff, now: PersonState, entry: WantedPerson): WantedPerson {

@@ -1,10 +1,10 @@
-/** Does work on many items, a few at a time. */
+/** Calls an asynchronous function for many items, a few at a time. */
 
-/** The most calls at once: with more, a node would be no faster, and its other clients would wait longer. */
+/** The most concurrent calls: more would not make the node faster, and its other clients would wait longer. */
 const atOnce_max = 8;
 
 /**
- * Does the work on each item. After a failure no other item is begun, and the failure is thrown when the items that
+ * Calls the function for each item. After a failure no other item is begun; the failure is thrown when the items that
  * were begun are done.
  */
 export async function pooled<Item, Result>(

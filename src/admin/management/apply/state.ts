@@ -20,7 +20,7 @@ export interface OrganizationState {
   keys: WithLimits<Key>[];
 }
 
-/** A person, with the limits of their own by the slugs of organizations that are not closed. */
+/** A person, with the person's own limits by the slugs of organizations that are not closed. */
 export interface PersonState {
   person: Person;
   limits: ReadonlyMap<string, LimitsNow>;
@@ -49,15 +49,18 @@ export interface NeededState {
   keys: boolean;
 }
 
-/** Which people to read. `by hand`: those for whom something was set by hand. */
+/** The people to read. `by hand`: only people for whom something was set by hand. */
 export type PeopleNeeded = "none" | "by hand" | "all";
 
 /**
- * The most organizations for each of which lists of its own are read. With more, lists of everything take fewer calls.
+ * The most organizations whose lists are read one organization at a time. For more organizations, lists of everything
+ * take fewer calls.
  */
 const eachOwn_max = 10;
 
-/** Reads the needed parts of each organization. `needsOf` returns null if none is needed. */
+/**
+ * Reads the needed parts of each organization. `needsOf` returns null for an organization of which nothing is needed.
+ */
 export async function readState(
   manage: Management,
   needsOf: (organization: Organization) => NeededState | null,
@@ -115,7 +118,8 @@ async function peopleOf(manage: Management, needed: PeopleNeeded, open: Readonly
 }
 
 /**
- * Lists the items of one organization: from the list of all organizations if that is read, else by a list of its own.
+ * Lists the items of one organization: from the list over all organizations if that list is read, else from a list of
+ * this organization.
  */
 function lists<Item extends { organizationId: string }>(
   all: Promise<Item[]> | null,

@@ -1,6 +1,6 @@
 /**
- * The STEP that makes one thing as it is wanted: the differences from its current state, and the calls of verbs that
- * remove the differences. Pure.
+ * The STEP that brings one thing to its wanted state: the differences from its current state, and the calls of verbs
+ * that remove the differences. Pure.
  */
 import { decode, encode } from "../../../core/schema/codec.ts";
 import type { Path } from "../../../core/schema/walk.ts";
@@ -22,9 +22,9 @@ export interface Step extends Name {
   /** The thing's place in the file. */
   path: Path;
   differences: Difference[];
-  /** The calls that make the change, in their order. In an addition, the first call creates the thing. */
+  /** The calls that make the change, in this order. In an addition, the first call creates the thing. */
   calls: Call[];
-  /** The version for which the first change is made; null: the creation returns it, or there is no version. */
+  /** The version that the first change expects; null: the creation returns the version, or the thing has none. */
   version: number | null;
 }
 
@@ -41,7 +41,10 @@ interface Wanted<Now> extends Name {
   now: Now | null;
 }
 
-/** The step, or null if the thing is as it is wanted. Adds the problems of the values to `problems`. */
+/**
+ * The step to the wanted state, or null if the thing is in that state already. Adds the problems of the values to
+ * `problems`.
+ */
 export function stepTo<Now>(kind: Kind<Now>, wanted: Wanted<Now>, problems: Problem[]): Step | null {
   const { organization, name, path, now } = wanted;
   const differences: Difference[] = [];
@@ -75,7 +78,7 @@ export function stepWithout<Now>(kind: RemovableKind<Now>, name: Name, path: Pat
   return { action: "remove", kind: kind.word, organization, name: own, path, differences: [], calls: [call], version };
 }
 
-/** The fields that the file has, in the order of the kind's fields, in which they are set. */
+/** The fields that the file sets, in the order in which the kind lists its fields; they are set in this order. */
 function fieldsOf<Now>(kind: Kind<Now>, values: Values): [string, Field<Now>][] {
   return Object.entries(kind.fields).filter(([name]) => values[name] !== undefined);
 }
@@ -118,7 +121,7 @@ function comparable(value: unknown, compares: Field<never>["compares"]): string 
 }
 
 /**
- * Adds a call to the calls. Fields that one verb sets are set by one call; for a person, by one call for each
+ * Adds a call, or merges it into an earlier call of the same verb. A person's fields are set by one call for each
  * organization.
  */
 function merge(calls: Call[], { verb, input }: Call, subject: Values): void {

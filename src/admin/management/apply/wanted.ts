@@ -1,4 +1,4 @@
-/** The wanted state: the file of organizations, and how it is to be compared. */
+/** The wanted state: the file of organizations, and the options of the comparison. */
 import type { Path } from "../../../core/schema/walk.ts";
 import type { Key } from "../key.ts";
 import type { Values } from "./kind.ts";
@@ -8,7 +8,7 @@ import type { Problem } from "./step.ts";
 export type Section = Readonly<Record<string, Values>>;
 export type WantedOrganization = Values & { readonly teams?: Section; readonly keys?: Section };
 
-/** A person of the file. Memberships and limits are under the slugs of organizations. */
+/** A person in the file. Memberships and limits are keyed by the slugs of organizations. */
 export interface WantedPerson {
   readonly suspended?: boolean;
   readonly role?: string | null;
@@ -16,7 +16,7 @@ export interface WantedPerson {
   readonly limits?: Readonly<Record<string, Values>>;
 }
 
-/** The file. A section or a field that is left out stays as it is. */
+/** The file of organizations. A section or a field that it leaves out stays as it is. */
 export interface WantedFile {
   plans?: Section;
   organizations: Readonly<Record<string, WantedOrganization>>;
@@ -25,8 +25,8 @@ export interface WantedFile {
 
 export interface CompareOptions {
   /**
-   * Whether things that a section of the file does not name are removed, and whether rights and limits given by hand
-   * are taken away.
+   * Whether things that a section of the file does not name are removed, as are rights and limits that were given by
+   * hand.
    */
   prunes: boolean;
   now_ms: number;
@@ -34,7 +34,7 @@ export interface CompareOptions {
   isSecretLost?(key: Key): boolean;
 }
 
-/** Everything from which the steps are derived. Problems of the file are added to `problems`. */
+/** The data from which the steps are derived. Problems of the file are added to `problems`. */
 export interface Diff {
   wanted: WantedFile;
   state: State;

@@ -1,4 +1,4 @@
-/** The file that describes the current state: comparing it with the state finds no difference. Pure. */
+/** Writes the file that describes the current state: comparing the file with that state finds no difference. Pure. */
 import { canonical } from "../../store/audit-chain.ts";
 import { differences } from "./difference.ts";
 import type { Kind, Values } from "./kind.ts";
@@ -16,14 +16,17 @@ export interface WrittenFile {
   addresses: ReadonlyMap<string, string>;
 }
 
-/** The reasons why an empty store would refuse the file: limits that are already above their organization's. */
+/**
+ * The reasons why an empty store would refuse the file: limits above the limits of their organization, which exist
+ * already.
+ */
 export function refusedElsewhere({ file }: WrittenFile, state: State, now_ms: number): Problem[] {
   const people = state.people.map(({ person }) => ({ person: { ...person, memberships: [] }, limits: new Map() }));
   const nothing = { organizations: new Map(), renamed: new Map(), open: new Set<string>(), people };
   return differences(file, { ...state, ...nothing }, { prunes: false, now_ms }).problems;
 }
 
-/** Makes the file. `allFields`: the file has fields even if a new thing would have the same value. */
+/** Makes the file. `allFields`: the file also has fields whose value a new thing would have anyway. */
 export function written(state: State, { allFields, now_ms }: { allFields: boolean; now_ms: number }): WrittenFile {
   const ambiguous: WrittenFile["ambiguous"] = [];
   const organizations = ordered([...state.organizations.values()], ({ organization }) => organization.slug).map(
@@ -61,7 +64,7 @@ export function written(state: State, { allFields, now_ms }: { allFields: boolea
 
 /**
  * People for whom something was set by hand. Their names in the file are issuer and subject, since an e-mail address
- * may become somebody else's.
+ * may later belong to somebody else.
  */
 function peopleWritten(state: State, allFields: boolean) {
   const named = state.people.flatMap((now) => {
@@ -99,7 +102,7 @@ const inOrder = (members: ReadonlyMap<string, Values>) => Object.fromEntries(ord
 
 const named = (name: string, things: Section | null) => (things === null ? {} : { [name]: things });
 
-/** A section of the file. Null: there is nothing to write. */
+/** A section of the file. Null: the section would be empty. */
 function section<Thing extends { name: string }>(
   things: readonly Thing[],
   values: (thing: Thing) => Values,
@@ -109,8 +112,8 @@ function section<Thing extends { name: string }>(
 }
 
 /**
- * The things in an order that does not depend on when they were created, so that two exports can be compared line by
- * line.
+ * The things in an order that does not depend on the times of their creation, so that two exports can be compared line
+ * by line.
  */
 function ordered<Thing>(things: readonly Thing[], nameOf: (thing: Thing) => string): Thing[] {
   return things.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
