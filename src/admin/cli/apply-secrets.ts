@@ -1,7 +1,7 @@
 /**
- * The folder of `sluice apply --secrets`: the secret of each new key in a file of its own, which nobody else can read. A
- * journal beside them names each key before it is created. So the next run after one that was cut off recognises keys whose
- * secrets were not written, and gives them new ones.
+ * The folder of `sluice apply --secrets`: the secret of each new key in a file of its own, which nobody else can read.
+ * A journal in the folder names each key before the key is created. So after a run that was cut off, the next run
+ * recognises keys whose secrets were not written, and gives them new secrets.
  */
 import { accessSync, appendFileSync, constants, existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export interface SecretsFolder {
 
 const journalName = "apply.journal";
 
-/** Checks the folder, before anything is made: a secret that cannot be written would be lost. */
+/** Checks the folder before any key is created: a secret that could not be written would be lost. */
 export function secretsFolder(folder: string): SecretsFolder {
   try {
     accessSync(folder, constants.W_OK);
@@ -80,7 +80,7 @@ function saveSecret(path: string, { name }: Step, { id, secret }: { id: string; 
 
 const lineOf = (organization: string | null, name: string) => JSON.stringify([organization, name]);
 
-/** The process that last wrote the journal, and the lines of the keys whose creation it had begun. */
+/** The ID of the process that last wrote the journal, and the lines of the keys whose creation had begun. */
 function readJournal(path: string): { pid: number | null; keys: Set<string> } {
   if (!existsSync(path)) return { pid: null, keys: new Set() };
   const [pid = "", ...keys] = readFileSync(path, "utf8").split("\n");
@@ -92,7 +92,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (cause) {
-    // With this code, the process exists, and belongs to another user.
+    // EPERM: the process exists, but belongs to another user.
     return cause instanceof Error && "code" in cause && cause.code === "EPERM";
   }
 }

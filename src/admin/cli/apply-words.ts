@@ -8,8 +8,8 @@ const signs = { add: "+", change: "~", remove: "-" } as const;
 const colors = { add: "green", change: "yellow", remove: "red" } as const;
 
 /**
- * The step in words: a line for the organization, team, key, plan or person, and one for each field: `plan: starter →
- * pro`.
+ * The step in words: a line for the organization, team, key, plan or person, and a line for each field, such as `plan:
+ * starter → pro`.
  */
 export function describeStep(terminal: Terminal, step: Step): string {
   const { action, kind, differences } = step;
@@ -19,7 +19,7 @@ export function describeStep(terminal: Terminal, step: Step): string {
   return [first, ...lines].map((line) => `${line}\n`).join("");
 }
 
-/** The full name of the thing that the step is about: `acme`, `acme/build server` */
+/** The full name of the thing that the step changes: `acme`, `acme/build server` */
 function nameOf({ kind, organization, name }: Step): string {
   return kind === "team" || kind === "key" ? `${organization}/${name}` : name;
 }
@@ -49,7 +49,7 @@ export function shownStep({ action, kind, organization, name, differences }: Ste
   return { action, kind, organization, name, fields: differences.map(withoutQuery), secret };
 }
 
-/** A summary of the steps: `2 to add, 1 to change.` or, of steps that were made, `2 added, 1 changed.` */
+/** A summary of the steps: `2 to add, 1 to change.` or, of steps that were performed, `2 added, 1 changed.` */
 export function summaryOf(steps: readonly Step[], tense: "to" | "done"): string {
   const words = { add: "added", change: "changed", remove: "removed" } as const;
   const parts = (["add", "change", "remove"] as const).flatMap((action) => {

@@ -61,7 +61,7 @@ interface Run {
   options: ApplyOptions;
 }
 
-/** Applies the file and returns the number of steps. The whole difference is known before any step is made. */
+/** Applies the file and returns the number of steps. No step is performed before all steps are known. */
 async function applied(manage: Management, file: OrganizationsFile, run: Run): Promise<number> {
   const { services, options } = run;
   const folder = options.secrets === undefined ? null : secretsFolder(options.secrets);
@@ -94,7 +94,7 @@ async function applied(manage: Management, file: OrganizationsFile, run: Run): P
 
 /**
  * Warns of limits for models that the server does not have today, and returns the patterns of these limits, each with
- * the model that was perhaps meant.
+ * the most similar pattern, which was perhaps meant.
  */
 async function unmatchedIn(manage: Management, file: OrganizationsFile, { terminal }: Services): Promise<Unmatched> {
   const places = patternsIn(file.wanted);
@@ -122,7 +122,9 @@ interface Making extends Run {
   folder: SecretsFolder | null;
 }
 
-/** Prints each step when it is done, so that a run that is cut off has printed what it did. */
+/**
+ * Performs the steps, and prints each step when it is done, so that the output of a run that is cut off is complete.
+ */
 async function make(manage: Management, making: Making): Promise<void> {
   const { phases, absent, unmatched, file, folder, services, options } = making;
   const { terminal } = services;
@@ -153,7 +155,8 @@ async function make(manage: Management, making: Making): Promise<void> {
 }
 
 /**
- * The saver of secrets; null if no step makes a secret. Throws before anything is made if there is no folder for them.
+ * The saver of secrets; null if no step creates a secret. Throws, before any step is performed, if a secret would be
+ * created and no folder was given.
  */
 function saverOf(steps: readonly Step[], folder: SecretsFolder | null): Saver | null {
   if (!steps.some(({ calls }) => calls.some(hasSecret))) return null;
@@ -163,7 +166,9 @@ function saverOf(steps: readonly Step[], folder: SecretsFolder | null): Saver | 
 
 const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));
 
-/** The parts of an organization's state that have to be read, because the file names them; null: none. */
+/**
+ * The parts of the organization's state that have to be read because the file names them; null: nothing has to be read.
+ */
 function needsOf({ organizations, people }: WantedFile, slug: string): NeededState | null {
   const wanted = ownOf(organizations, slug);
   const isPersonsPlace = Object.values(people ?? {}).some(

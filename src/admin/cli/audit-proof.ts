@@ -1,6 +1,6 @@
 /**
- * Verifies a chain of audit entries, part by part, against heads that somebody kept. A head is the number and hash of
- * one entry. Pure.
+ * Verifies the hash chain of audit entries, page by page, against heads that somebody kept. A head is the number and
+ * hash of one entry. Pure.
  */
 import { InvalidArgumentError } from "commander";
 import type { AuditHead } from "../store/administration.ts";
@@ -12,7 +12,7 @@ export interface VerifyOptions {
   file?: string;
 }
 
-/** A head (the number and hash of an entry) as text, as somebody keeps it: `120:9f2c…`. */
+/** The text of a head (the number and hash of an entry), which people keep: `120:9f2c…`. */
 export function headText({ number, hash }: AuditHead): string {
   return `${number}:${hash}`;
 }
@@ -26,9 +26,9 @@ export function headOf(text: string): AuditHead {
 }
 
 export interface Proof {
-  /** The number of the audit entry after which the proof needs entries. */
+  /** The proof needs the entries after the entry with this number. */
   first: number;
-  /** Takes the next entries. Throws an Error if the chain is broken in them. */
+  /** Verifies the next entries. Throws an Error if their chain is broken. */
   take(lines: readonly AuditLine[]): void;
   /** Ends the proof. Throws an Error if the chain ends before a head that was kept. */
   end(): { entries: number; head: AuditHead };

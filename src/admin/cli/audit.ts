@@ -56,7 +56,7 @@ function addVerify(audit: Command, { services }: CommandContext): void {
     });
 }
 
-/** Passes all entries of the audit log after the one with this number to `take`, part by part. */
+/** Passes all entries of the audit log after the entry with this number to `take`, page by page. */
 async function eachPart(manage: Management, after: number, take: (lines: AuditLine[]) => void): Promise<void> {
   let cursor: string | null = String(after);
   while (cursor !== null) {

@@ -1,8 +1,8 @@
 /** A bar that shows how full a usage window is. Pure. */
 
 /**
- * A bar of cells: first the used ones, then those that running requests hold, then the free ones. Any usage fills at
- * least one cell.
+ * A bar of cells: first the cells for usage, then for amounts that running requests hold, then free cells. Any usage
+ * fills at least one cell.
  */
 export function bar(
   cells: number,

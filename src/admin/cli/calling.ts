@@ -1,7 +1,7 @@
 /** Calls to a running server. */
 import type { Verb } from "../management/verb.ts";
 
-/** Throws an Error that names the URL if the server cannot be reached. */
+/** Makes a call. If the server cannot be reached, throws an Error that names the URL. */
 export async function reached({ url }: { url: string }, work: () => Promise<Response>): Promise<Response> {
   try {
     return await work();

@@ -1,7 +1,13 @@
-/** The findings of `sluice doctor` about a certificate: how long it is valid, and whether it is for the name that is called. */
+/**
+ * The findings of `sluice doctor` about a certificate: how long it is valid, and whether it covers the name that
+ * clients call.
+ */
 
 export interface SeenCertificate {
-  /** Whose certificate it is: `of Redis` if the server shows it; `for Redis` if we show it to the server. */
+  /**
+   * The words that name the holder: `of Redis` if that server shows the certificate; `for Redis` if this program shows
+   * it to that server.
+   */
   whose: string;
   /** The name that clients call; null if it is not configured. */
   host: string | null;
@@ -11,7 +17,7 @@ export interface SeenCertificate {
   isFor(host: string): boolean;
 }
 
-/** How long before its end a certificate is warned of: enough time to renew it by hand. */
+/** The days before a certificate's expiry from which on there is a warning: enough time to renew it by hand. */
 const expiry_days = 14;
 const day_ms = 86_400_000;
 

@@ -17,7 +17,7 @@ export function addCompletionCommand(program: Command, { services }: CommandCont
     });
 }
 
-/** The words that may follow, by the words typed before them (`org create`, or none). */
+/** The words that may come next, by the words typed before them (`org create`, or no words). */
 type Words = ReadonlyMap<string, readonly string[]>;
 
 function wordsAfter(program: Command): Words {

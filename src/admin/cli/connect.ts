@@ -1,7 +1,7 @@
 /**
- * Connects a command to the data, in this order: the management interface of `--server` or SLUICE_SERVER; the database of
- * DATABASE_URL; the server that holds the data folder, through its socket; the embedded database of that folder, whose
- * lock keeps other processes out meanwhile. Commands work the same with each.
+ * Connects a command to the data, in this order: the management interface of `--server` or SLUICE_SERVER; the database
+ * of DATABASE_URL; the server that holds the data folder, through its socket; the embedded database of that folder,
+ * whose lock keeps other processes out meanwhile. Commands work the same over each of these connections.
  */
 import { readFileSync } from "node:fs";
 import { calendarOf } from "../../config/calendar.ts";
@@ -18,8 +18,8 @@ import type { OpenStore, Services } from "./services.ts";
 import { type SocketCaller, socketManagement } from "./socket.ts";
 
 /**
- * How long a command waits for a data folder that is in use and has no socket: a server opens its socket last when it
- * starts, and another command is done in a moment.
+ * How long a command waits for a data folder that is in use and has no socket: a server opens its socket only at the
+ * end of its start, and another command releases the folder in a moment.
  */
 const busy_wait_ms = 5000;
 const busy_poll_ms = 50;
@@ -78,13 +78,13 @@ function readToken(file: string): string {
   }
 }
 
-/** The server that holds the data folder; null if there is none, or if commands use DATABASE_URL. */
+/** The verbs of the server that holds the data folder; null if no server does, or if commands use DATABASE_URL. */
 export async function runningServer(services: Services, storage: StorageSettings): Promise<Management | null> {
   if (storage.databaseUrl) return null;
   return socketManagement(socketCaller(services, storage));
 }
 
-/** How this user calls the server that holds the data folder. */
+/** The options with which this user calls the server that holds the data folder. */
 export function socketCaller(services: Services, { dataDir }: StorageSettings): SocketCaller {
   return { dataDir, actor: actorOf(services) };
 }
@@ -100,14 +100,14 @@ async function openStore(services: Services, storage: StorageSettings, mayWait: 
   }
 }
 
-/** The user's name as the audit log has it. */
+/** The actor under which the audit log has this user. */
 function actorOf(services: Services): string {
   return `cli:${services.user.replace(/[^\w.@+-]/g, "_").slice(0, 64) || "unknown"}`;
 }
 
 /**
  * The plans in force: if nodes share the database and have published plans, the published ones; otherwise the plans of
- * this process's own file, which the next node puts into force, and those that were made at run time.
+ * this process's own file, which the next node puts into force, and the plans that were created with management verbs.
  */
 function plansBeside(
   ofFile: ReadonlyMap<string, Plan>,

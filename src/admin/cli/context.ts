@@ -3,6 +3,6 @@ import type { Services } from "./services.ts";
 
 export interface CommandContext {
   services: Services;
-  /** Sets the exit code, for commands that end with a code other than 0 although nothing failed. */
+  /** Sets the exit code, for a command that succeeds and yet ends with a code other than 0. */
   exitWith: (code: number) => void;
 }

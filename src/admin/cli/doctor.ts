@@ -32,7 +32,7 @@ interface Finding {
 
 /** The least free disk space for an embedded database. */
 const free_bytes_min = 512 * 1024 * 1024;
-/** Enough descriptors for some thousand clients at once, with their engines. */
+/** Enough file descriptors for a few thousand concurrent clients and the connections to engines for them. */
 const descriptors_min = 8192;
 
 export function addDoctorCommand(program: Command, { services }: CommandContext): void {
@@ -168,7 +168,10 @@ async function database(services: Services, storage: StorageSettings): Promise<P
   return services.inspectDatabase(storage);
 }
 
-/** The finding of `sluice doctor` about the schema. An older schema is only a warning if the next start migrates it. */
+/**
+ * The finding of `sluice doctor` about the schema. An older schema is a problem unless the next start migrates it: then
+ * it is only a warning.
+ */
 function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): string {
   if (problem === null) return "as this version makes it";
   if (is === "older" && migrates) throw new Warning(problem);
@@ -198,14 +201,17 @@ async function noticesWithoutKey(manage: Management): Promise<Finding[]> {
   ];
 }
 
-/** Whether the embedded database is in this data folder: opening one that does not exist would create it. */
+/**
+ * Whether the data folder has an embedded database. This is checked first because opening a missing database would
+ * create it.
+ */
 function hasData(dataDir: string): boolean {
   return existsSync(join(dataDir, "postgres"));
 }
 
 /**
- * Checks Redis. `shares`: the warning that each process of the running fleet counts only its share of the limits per
- * minute; null: one process counts them exactly.
+ * Checks Redis. `shares`: the warning that each process of the running fleet enforces only its share of the limits per
+ * minute; null: there is one process, which enforces them exactly.
  */
 async function redis(
   services: Services,
@@ -240,16 +246,17 @@ function workers(wanted: WorkersWanted, room: MachineRoom): string {
   return number === 1 ? `one process, ${cores}` : `${number} processes share the port, ${cores}`;
 }
 
-/**
- * Checks the limit of descriptors. Each connection of a client takes one, and each request another one to its engine.
- */
+/** Checks the limit of file descriptors. Each client connection takes one, and each request another for its engine. */
 function descriptors(limit: number | null): string {
   if (limit === null) return "this system does not say how many this process may open";
   if (limit >= descriptors_min) return `this process may open ${limit}`;
   throw new Warning(`this process may open ${limit}; raise the limit to ${descriptors_min} or more (ulimit -n)`);
 }
 
-/** Whether the server on this machine runs, in words. `warnings`: what a running server warns of, by check. */
+/**
+ * Whether the server on this machine runs, in words. `warnings`: the warnings of a running server, by the name of the
+ * check.
+ */
 async function server(services: Services): Promise<{ says: string; runs: boolean } & Pick<Health, "warnings">> {
   const url = localUrl(services.environment);
   const { ready, answered, message, warnings } = await healthOf(new URL("?verbose", url), true);

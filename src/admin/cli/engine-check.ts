@@ -1,6 +1,6 @@
 /**
- * The findings of `sluice doctor` about an engine. Any response shows that it runs. Only what would fail every request is a
- * problem.
+ * The findings of `sluice doctor` about an engine. Any response shows that the engine runs. Only a fault that would
+ * fail every request is a problem.
  */
 import { notReady } from "../../config/engine.ts";
 import { simulatorName } from "../../config/simulator.ts";
@@ -54,7 +54,7 @@ function judge(status: number, where: string): void {
     throw new Warning(`${where} responds, but does not list models (${status}); does the url end with /v1?`);
 }
 
-/** The addresses of the engine's host name, and which of them respond. */
+/** A sentence about the addresses of the engine's host name, and which of them respond. */
 async function replicasSay(upstream: Upstream, how: Resolving): Promise<string> {
   const { addresses, problem } = await resolvedNow(upstream, how);
   const engines = client();
@@ -100,7 +100,10 @@ async function resolvedNow(upstream: Upstream, how: Resolving): Promise<Resoluti
   );
 }
 
-/** Asks for the list of models as requests ask: with the upstream's TLS settings and its headers. */
+/**
+ * The status of the response to a request for the list of models, sent like all requests: with the upstream's TLS
+ * settings and headers.
+ */
 async function statusAt(engines: Client, upstream: Upstream, signal: Signal, address?: string): Promise<number> {
   const reply = await engines.get({
     url: `${upstream.url}/models`,

@@ -1,4 +1,4 @@
-/** `sluice healthcheck`: is the server on this machine ready? For container images without curl. */
+/** `sluice healthcheck`: is the server on this machine ready? Made for container images without curl. */
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
 import { localSettings, urlHost } from "./local-server.ts";
@@ -21,16 +21,16 @@ export function addHealthcheckCommand(program: Command, { services }: CommandCon
 
 export interface Health {
   ready: boolean;
-  /** Whether the server answered at all. */
+  /** Whether any response came from the server. */
   answered: boolean;
   message: string;
-  /** The warnings by the name of their check, if the answer lists all checks. */
+  /** The warnings by the name of their check, if the response lists all checks. */
   warnings: ReadonlyMap<string, string>;
 }
 
 /**
- * Calls /readyz; an address that nobody serves is a result too. The certificate of our own server has its public name, not
- * that of this machine, so it is not verified; nothing secret is sent.
+ * Calls /readyz. That no server listens at the address is a result, not an error. The certificate of the node's own
+ * server has its public name, not the name of this machine, so it is not verified; nothing secret is sent.
  */
 export async function healthOf(url: URL, isOwn: boolean): Promise<Health> {
   try {
@@ -67,7 +67,7 @@ export function localUrl(environment: Readonly<Record<string, string | undefined
   return new URL(`${tls ? "https" : "http"}://${urlHost(host)}:${port}/readyz`);
 }
 
-/** The URL as given; if it has no path, its /readyz. Null if it is no HTTP URL. */
+/** The given URL, with the path /readyz if it has no path. Null if it is no HTTP URL. */
 function readyUrl(url: string): URL | null {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return null;
   const parsed = new URL(url);
@@ -75,7 +75,7 @@ function readyUrl(url: string): URL | null {
   return parsed;
 }
 
-/** The checks that /readyz reports as failing; if it reports none, the body. */
+/** The checks that /readyz reports as failing; if the body lists none, the body itself. */
 function reason(body: string): string {
   const { checks, error } = answerIn(body);
   if (checks.length === 0) return String(error?.message ?? body);

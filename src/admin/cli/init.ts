@@ -53,8 +53,8 @@ export function addInitCommand(program: Command, { services }: CommandContext): 
 const keyVariable = "SLUICE_UPSTREAM_KEY";
 
 /**
- * The engines that were typed. Each of several engines needs a key of its own, so that none receives the key of
- * another.
+ * The engines whose URLs were typed. If there are several, each needs a variable of its own for its API key, so that no
+ * engine receives another engine's key.
  */
 function enginesIn(typed: readonly string[], environment: Readonly<Record<string, string | undefined>>): InitEngine[] {
   const engines = typed.map((one, at) => {

@@ -1,4 +1,4 @@
-/** The findings of `sluice doctor` about an issuer: its discovery document, keys, clock and claims. */
+/** The findings of `sluice doctor` about an identity issuer: its discovery document, keys, clock and claims. */
 import type { Issuer } from "../../core/auth/identity.ts";
 import { clockTolerance_s, type IssuerClients } from "../../features/identity/issuer-clients.ts";
 import { Warning } from "./warning.ts";

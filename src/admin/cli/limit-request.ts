@@ -1,6 +1,6 @@
 /**
- * `sluice limit request`: the only management call that a command makes with the user's own sign-in at a server
- * (src/admin/people/limit-requests.ts).
+ * `sluice limit request`: sends a limit request with the user's own sign-in at a server. No other command calls
+ * management in this way (src/admin/people/limit-requests.ts).
  */
 import { client } from "../management/client.ts";
 import type { Management } from "../management/verbs.ts";

@@ -128,7 +128,10 @@ function split(command: Command, words: readonly string[]) {
 
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
-/** The instant that was typed. A weekday means the next such day and, like a date, its first moment in UTC. */
+/**
+ * The typed instant. A weekday is the next day of that name. A weekday and a date both mean the first moment of the day
+ * in UTC.
+ */
 export function instantTyped(text: string, now_ms: number): string {
   const day = weekdays.indexOf(text.trim().toLowerCase());
   if (day < 0) return text;
@@ -229,7 +232,7 @@ const origins = {
   raise: "temporary increase",
 } as const;
 
-/** The limits in words. Limits that are not set are shown too, because people look for them first. */
+/** The limits in words. Limits that are not set are also shown, because people look for them first. */
 export function limitsSaid(limits: SubjectLimitsShown): Said {
   const {
     subject,
@@ -272,7 +275,7 @@ const saidOf = (value: LimitValue | null) => value && (valueInWords(value) ?? "n
 const raiseWords = ({ limits, until, setBy }: SubjectLimitsShown["raises"][number]) =>
   `${valueInWords(limits)}, until ${instant(until)} (${setBy})`;
 
-/** The limits, with only those patterns that match the model by any of its names. */
+/** The limits, with only those model patterns that match one of the model's names. */
 async function onlyFor(manage: Management, limits: SubjectLimitsShown, model: string): Promise<SubjectLimitsShown> {
   const all = (await manage.listModels()).data.map(({ id, aliases }) => [id, ...aliases]);
   const names = all.find((of) => of.includes(model)) ?? [model];

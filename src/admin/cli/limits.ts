@@ -7,7 +7,7 @@ import { type LimitName, limitNames as names } from "../store/shapes.ts";
 
 type PlanChanges = Partial<Record<keyof Budget, string | number | null>>;
 
-/** The option for the limits of a plan: `--limit week=50`; repeated, or with commas; `none` takes a limit away. */
+/** The option for the limits of a plan: `--limit week=50`; repeated, or with commas; `none` removes a limit. */
 export function planLimitOption(flag: string, description: string): Option {
   return new Option(
     `${flag} <name=value>`,
@@ -23,7 +23,7 @@ export function limitValueOption(flag: string, description: string): Option {
   ).argParser((text: string, before: LimitValueChanges | undefined) => ({ ...before, ...typedLimits(text) }));
 }
 
-/** Reads limits with commas between them, as they are typed: `week=5,month=20`. */
+/** Parses typed limits that are separated by commas: `week=5,month=20`. */
 export const typedLimits = (text: string): LimitValueChanges => each(text, typedLimit) as LimitValueChanges;
 
 function each<Limit>(text: string, read: (name: LimitName, amount: string) => Limit): Record<string, Limit> {
@@ -47,8 +47,8 @@ function planLimit(name: LimitName, amount: string): string | number | null {
 }
 
 /**
- * The value of a typed limit. Money stays text, which the server parses. `inherit` becomes null, so that the inherited
- * limit counts.
+ * The value of a typed limit. Money stays text, which the server parses. `inherit` becomes null, which removes the
+ * subject's own limit, so that the inherited limit counts.
  */
 function typedLimit(name: LimitName, amount: string): string | number | null {
   if (amount === "inherit") return null;

@@ -1,4 +1,7 @@
-/** Parses options. A malformed option is a usage error (exit code 2); a value that does not exist fails later (1). */
+/**
+ * Parses options. A malformed option is a usage error (exit code 2); an option that names a missing thing fails later
+ * (exit code 1).
+ */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { plainJson } from "../../core/inference/plain-text.ts";
 import type { Terminal } from "./terminal.ts";
@@ -11,7 +14,7 @@ export function jsonOption(): Option {
   return new Option("--json", "print one JSON value and nothing else");
 }
 
-/** Parses `a,b`; if the option is repeated, the names of all are joined. */
+/** Parses `a,b`; if the option is repeated, the names of all its occurrences are joined. */
 export function names(value: string, before: string[] | undefined): string[] {
   return [...(before ?? []), ...value.split(",").filter((name) => name.trim() !== "")];
 }

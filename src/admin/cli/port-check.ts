@@ -16,7 +16,10 @@ function publicAddress(host: string, addresses: readonly string[]): string | nul
   return listening.find((address) => isIP(address.split("%")[0]!) !== 0 && isPublicAddress(address)) ?? null;
 }
 
-/** The finding of `sluice doctor` about the operator's port. Its metrics name no organizations, but models and their use. */
+/**
+ * The finding of `sluice doctor` about the operator's port. The metrics there do not name organizations, but they show
+ * models and their use.
+ */
 export function operatorPortSays({ operator }: ServerSettings, addresses: readonly string[]): string {
   const { host, port, tls } = operator!;
   const seen = publicAddress(host, addresses);
@@ -63,7 +66,8 @@ export async function consolePortSays(
 }
 
 /**
- * Why no console responds at this origin; null: a console responds. The certificate of our own server is not verified.
+ * The reason why no console responds at this origin; null: a console responds. The node's own certificate is not
+ * verified.
  */
 async function whyNoConsole(origin: string, isOwn: boolean): Promise<string | null> {
   try {

@@ -4,7 +4,7 @@ import { confirm, isCancel, select, text } from "@clack/prompts";
 export interface Prompts {
   text(question: { message: string; check: (answer: string) => string | null }): Promise<string>;
   select(question: { message: string; options: { value: string; label: string }[] }): Promise<string>;
-  /** Asks a question with yes or no. Enter alone means no. */
+  /** Asks a question with yes or no. The default, if the user just presses Enter, is no. */
   confirm(message: string): Promise<boolean>;
 }
 

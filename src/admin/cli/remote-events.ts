@@ -1,6 +1,6 @@
 /**
- * Reads the answer of a verb (a management operation) again and again from another node, which sends each answer as an
- * event: for `--watch` with `--server`.
+ * For `--watch` with `--server`: reads the answers of a live verb (a management operation) from another node, which
+ * sends each changed answer as an event.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,12 +13,12 @@ import { type RemoteServer, refusalOf } from "./remote.ts";
 import { pastProxies } from "./safe-url.ts";
 
 const again_ms = 1_000;
-/** How long a node may be unreachable after its last event. */
+/** The time after the last event for which a node may be unreachable. */
 const away_ms_max = 60_000;
 
 /**
- * Yields the answers until `stopped` aborts. A stream that breaks off, or that its node ends because the node stops, is
- * begun anew: behind a balancer, another node serves it.
+ * Yields the answers until `stopped` aborts. A stream is opened anew if it breaks off or if its node stops: behind a
+ * load balancer, another node then serves it.
  */
 export async function* remoteAnswers(
   server: RemoteServer,

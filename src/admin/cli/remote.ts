@@ -45,7 +45,7 @@ function urlOf({ url }: RemoteServer, { path, method }: Verb, names: unknown[], 
   if (method === "get") {
     for (const [name, value] of Object.entries(taken)) query.set(name, String(value));
   }
-  // An address has no such part: it would lead to another path.
+  // The parts `.` and `..` and an empty part cannot be in a URL's path: they would lead to another path.
   const wrong = names.find((name) => /^\.{0,2}$/.test(String(name)));
   if (wrong !== undefined) throw new ManagementError(`'${wrong}' is no name.`, "resource_not_found");
   const [id, second] = names.map((name) => encodeURIComponent(String(name)));

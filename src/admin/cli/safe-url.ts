@@ -1,6 +1,6 @@
 const isLoopback = ({ hostname }: URL) => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 
-/** The option by which a request to this machine passes no proxy, which could read what it carries. */
+/** The fetch option by which a request to this machine bypasses proxies, which could read it. */
 export const pastProxies = (url: string): { proxy?: false } => (isLoopback(new URL(url)) ? { proxy: false } : {});
 
 /** Parses a server's URL that somebody typed. Throws an Error if `secret` would be sent there in the clear. */

@@ -4,8 +4,8 @@ import { facts, table } from "./table.ts";
 import { painted, type Terminal } from "./terminal.ts";
 
 /**
- * Prints the output of a command. On a screen, a watched answer replaces the output before it; elsewhere it is printed
- * after that output.
+ * Prints the output of a command. On a terminal, a watched answer replaces the previous output; elsewhere it is printed
+ * after it.
  */
 export function printSaid(terminal: Terminal, said: Said, now_ms: number, isWatched: boolean): void {
   const text = inWords(terminal, said, now_ms);

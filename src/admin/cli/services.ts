@@ -18,7 +18,7 @@ export interface Migrations {
 export interface Services {
   /** The version of this build, such as `0.2.0`. */
   version: string;
-  /** The newest migration that this build knows. */
+  /** The name of the newest migration that this build knows. */
   schema(): Promise<string>;
   /** The command that starts this program. */
   program: readonly [string, ...string[]];
@@ -34,13 +34,14 @@ export interface Services {
   /** Loads the prompts. Called only if the terminal is interactive and a value is missing. */
   prompts: () => Promise<Prompts>;
 
-  /** The storage settings, from the environment alone. */
+  /** The storage settings, which are read from the environment and not from sluice.yaml. */
   storage(): StorageSettings;
-  /** Environment and sluice.yaml, validated; throws an Error that names line and field. */
+  /** The validated configuration, from the environment and sluice.yaml. Throws an Error that names line and field. */
   configuration(): Promise<Configuration>;
   /**
-   * Opens the database of these settings; an embedded one is created if there is none. Throws an Error if its schema is
-   * older or newer than this build's, and one whose `code` is `in_use` if another process holds the embedded database.
+   * Opens the database of these settings; a missing embedded database is created. Throws an Error if its schema is
+   * older or newer than this build's, and an Error whose `code` is `in_use` if another process holds the embedded
+   * database.
    */
   openStore(storage: StorageSettings): Promise<OpenStore>;
   /** Migrates the database. Throws an Error if this build cannot use it. */
@@ -51,9 +52,9 @@ export interface Services {
   inspectDatabase(storage: StorageSettings): Promise<Inspection>;
   /** One sentence on the state of Redis; throws an Error that says what is wrong. */
   inspectRedis(redisUrl: string): Promise<string>;
-  /** The memory and cores that the workers of a node may take here. */
+  /** The memory and cores of this machine that the workers of a node may use. */
   room(configuration: Configuration): MachineRoom;
-  /** How many descriptors a process may open; null if the system does not report it. */
+  /** The number of file descriptors that a process may open; null if the system does not report it. */
   descriptorLimit(): number | null;
   /** The addresses of this machine's network interfaces. */
   addresses(): readonly string[];
@@ -62,7 +63,7 @@ export interface Services {
 
   /** Asks engines for their models and drafts a sluice.yaml for them. */
   draftConfiguration(engines: readonly InitEngine[], protocol: UpstreamProtocol): Promise<Draft>;
-  /** The OpenAPI document as it is checked in: JSON text that ends with a line break. */
+  /** The OpenAPI document, the same text as in the repository: JSON that ends with a line break. */
   openapi(of: "api" | "management"): Promise<string>;
 
   /**
@@ -85,10 +86,11 @@ export interface AppliedMigration {
 export interface Inspection {
   /** The outcome of the inspection in one sentence. */
   says: string;
-  /** How the schema compares with this build's; `problem` is null if both are the same. */
+  /** The comparison of the database's schema with this build's; `problem` is null if both are the same. */
   schema: { is: "current" | "older" | "newer" | "outdated" | "other"; problem: string | null };
   /**
-   * Why nobody can administer the service, or soon nobody can; null: somebody can, or the schema is not this build's.
+   * The reason why nobody can administer the service now or soon; null: somebody can, or the schema is not this
+   * build's.
    */
   administrators: string | null;
   /** The number of the fleet's processes that report themselves; 0 if the schema is not this build's. */
@@ -107,7 +109,7 @@ export interface OpenStore extends ManagementStores {
 export interface Draft {
   /** The text of the drafted sluice.yaml. */
   yaml: string;
-  /** Public ids of the models found. */
+  /** Public ids of the models that the engines listed. */
   models: string[];
   /** The JSON Schema that the first line of the file names, to be written beside it. */
   schema: string;

@@ -2,7 +2,7 @@
  * The management socket of a running server: a Unix socket in the data folder that only its owner can open. The
  * embedded database admits one process, so the CLI sends its verbs (management operations) to the server that holds it,
  * as JSON over HTTP. A request has the name and the input of a verb; the response has the verb's answer or a refusal.
- * Everybody who can open the socket can do everything: only the file system guards it.
+ * Anybody who can open the socket has all rights: only file permissions protect it.
  */
 import { chmodSync, lstatSync, mkdirSync, statSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -18,7 +18,10 @@ import { wait_ms } from "./calling.ts";
 import type { AppliedMigration } from "./services.ts";
 import { userNumbered } from "./user.ts";
 
-/** Changes when a verb changes its meaning, so that a CLI and a server of different versions notice it. */
+/**
+ * This number changes when the meaning of a verb changes, so that a CLI and a server of different versions notice the
+ * difference.
+ */
 const protocol_version = 2;
 const idle_ms = 30_000;
 const probe_ms = 2000;
@@ -38,18 +41,18 @@ function socketPath(dataDir: string): { folder: string; path: string } {
 }
 
 /**
- * Opens the socket in this data folder. The folder around the socket admits only its owner before the socket exists, so
- * no other user can slip in. Throws an Error if another server has a socket here, if the folder belongs to another user,
- * or if the path is too long for the system.
+ * Opens the socket in this data folder. The folder of the socket is closed to other users before the socket is created,
+ * so no other user can connect in between. Throws an Error if another server has a socket here, if the folder belongs
+ * to another user, or if the path is too long for the system.
  */
 export async function adminSocket(options: {
   dataDir: string;
   /**
-   * Makes the transport that calls verbs as this actor, who is named by the folder's owner and the name that the client
-   * gave.
+   * Makes the transport that calls verbs as this actor. The actor's name has two parts: the folder's owner, and the
+   * name that the client claims.
    */
   actAs: (actor: string) => Transport;
-  /** Makes the handler that tries models for this actor; absent: nobody can try one. */
+  /** Makes the handler that tries models for this actor; absent: models cannot be tried through the socket. */
   tryAs?: (actor: string) => Serve;
   /** The migrations of the database, which a command of another version compares with its own. */
   migrations?: readonly AppliedMigration[];
@@ -65,7 +68,7 @@ export async function adminSocket(options: {
   const server = listen(path, (request) => {
     const { actAs, tryAs } = options;
     const isTry = tryAs && new URL(request.url).pathname === tryPath;
-    // A verb's caller gives up by itself, and some verbs may take many minutes.
+    // A verb has no time limit here: some verbs take many minutes, and the caller has a time limit of its own.
     server.timeout(request, isTry ? idle_ms / 1000 : 0);
     if (isTry) return tried(request, connectionOf(server, request), (claimed) => tryAs(actorOf(owner, claimed)));
     return answer(request, { ...options, actAs: (claimed) => actAs(actorOf(owner, claimed)) });
@@ -154,7 +157,8 @@ function ownFolder(folder: string): string {
 }
 
 /**
- * Only the folder's owner can open the socket, so the owner is certain. The name that the client gives is only a claim.
+ * The actor in the audit log. Only the folder's owner can open the socket, so the owner is certain. The name that the
+ * client sends is only a claim.
  */
 function actorOf(owner: string, claimed: string): string {
   const name = claimed.slice("cli:".length);
@@ -162,8 +166,8 @@ function actorOf(owner: string, claimed: string): string {
 }
 
 /**
- * Refuses a socket of another user before anything is sent: that socket would get the command, and its answer would be
- * trusted. Root takes that of the data folder's owner, too, which is whom a service runs as (deploy/systemd).
+ * Refuses a socket of another user before anything is sent: that user would get the command, and could forge the
+ * answer. Root also accepts a socket of the data folder's owner, the user as whom a service runs (deploy/systemd).
  */
 function assertOwn(dataDir: string, folder: string, path: string): void {
   const user = process.getuid?.();
@@ -194,7 +198,7 @@ function listen(path: string, fetch: (request: Request) => Promise<Response>): B
   }
 }
 
-/** The connection of a client of the socket, who is on this machine. */
+/** The client connection of a request over the socket, which always comes from this machine. */
 function connectionOf(server: Bun.Server<undefined>, request: Request): ClientConnection {
   return {
     address: () => "127.0.0.1",
@@ -229,7 +233,7 @@ async function answer(
   }
 }
 
-/** The command in a request, or what is wrong with it. */
+/** The command in a request; a string says what is wrong with the request. */
 async function readCommand(request: Request): Promise<{ actor: string; verb: Verb; input: unknown } | string> {
   let body: unknown;
   try {
@@ -254,7 +258,7 @@ function reply(
   return Response.json({ version: protocol_version, ...content } satisfies Reply, { status });
 }
 
-/** Whether a server listens at the socket: a server that was killed leaves its socket behind. */
+/** Whether a server listens at the socket. That the socket exists proves nothing: a killed server leaves it behind. */
 async function isLive(path: string): Promise<boolean> {
   try {
     const { version } = await exchange(path, { method: "GET" }, probe_ms);

@@ -9,7 +9,7 @@ import { bar } from "./bar.ts";
 import { painted, type Terminal } from "./terminal.ts";
 
 const gap = 2;
-/** Wrapping makes no column narrower than this. */
+/** The width below which no column is narrowed by wrapping. */
 const column_chars_min = 12;
 
 /** The rows as lines, each with a line break. */
@@ -50,7 +50,7 @@ function grid<Row>(terminal: Terminal, columns: readonly Column<Row>[], cells: s
   return `${lines.toString().replace(/[ \t]+$/gm, "")}\n`;
 }
 
-/** A line for each fact that has a value. */
+/** The facts as text: a line for each fact that has a value. */
 export function facts(terminal: Terminal, entries: Facts): string {
   const known = entries.filter((entry): entry is readonly [string, string] => entry[1] !== null);
   const width = Math.max(0, ...known.map(([name]) => name.length));
@@ -59,7 +59,7 @@ export function facts(terminal: Terminal, entries: Facts): string {
     .join("");
 }
 
-/** Widths of the columns with which the table fits the screen; null if even wrapping does not help. */
+/** Column widths with which the table fits the screen; null if it does not fit even with wrapped cells. */
 function fittingWidths<Row>(
   columns: readonly Column<Row>[],
   cells: string[][],

@@ -11,7 +11,10 @@ export interface Terminal {
   interactive: boolean;
 }
 
-/** This process's own terminal. It is not an error if a reader leaves early (`| head`) or the terminal is closed. */
+/**
+ * This process's own terminal. It is not an error if the reader of a pipe ends early (`| head`) or the terminal is
+ * closed.
+ */
 export function processTerminal(environment: Readonly<Record<string, string | undefined>>): Terminal {
   const { stdin, stdout, stderr } = process;
   for (const stream of [stdout, stderr]) {
@@ -24,7 +27,7 @@ export function processTerminal(environment: Readonly<Record<string, string | un
     err: (text) => void stderr.write(text),
     width: stdout.isTTY ? stdout.columns || 80 : null,
     color: stdout.isTTY === true && !environment.NO_COLOR && environment.TERM !== "dumb",
-    // Some consoles report no columns: prompts would print one character a line.
+    // Some consoles report a width of 0, with which prompts would print one character a line.
     interactive: stdin.isTTY === true && stdout.isTTY === true && stdout.columns > 0,
   };
 }
@@ -35,7 +38,9 @@ export function painted(terminal: Terminal, color: keyof typeof codes, text: str
   return terminal.color && text ? `\u001b[${codes[color]}m${text}\u001b[0m` : text;
 }
 
-/** The text on one line, without what would move the cursor: for messages that quote other text. */
+/**
+ * The text on one line, without control characters, which could move the cursor: for messages that quote other text.
+ */
 export function oneLine(text: string): string {
   return plain(text.replace(/:\s*[\r\n]+\s*/g, ": ").replace(/\s*[\r\n]+\s*/g, "; ")).trim();
 }

@@ -1,4 +1,7 @@
-/** How `sluice try` sends a message and reads its receipt: as the signed-in caller, with --server, or on the node's machine. */
+/**
+ * The three ways in which `sluice try` sends a message and reads its receipt: as the signed-in caller, with --server,
+ * or on the node's machine.
+ */
 
 import type { ModelKind } from "../../core/inference/model.ts";
 import { encode } from "../../core/schema/codec.ts";
@@ -19,10 +22,10 @@ import { socketTry } from "./socket.ts";
 export interface TryEntrance {
   /** The server's name in messages. */
   server: string;
-  /** Sends a request of inference: its path and its body. */
+  /** Sends an inference request with this path and body. */
   ask(path: string, body: string): Promise<Response>;
   receiptOf(id: string): Promise<RequestReceipt | "unsettled" | "forbidden">;
-  /** The kind of the model; `chat` if the caller cannot find it out. */
+  /** The kind of the model; `chat` if the caller cannot read the list of models. */
   kindOf(model: string): Promise<ModelKind>;
   /** The first model that the caller can list; null if there is none. */
   firstModel(): Promise<string | null>;

@@ -1,4 +1,4 @@
-/** How a model of each kind is tried, and how its answer is shown as text. Pure. */
+/** For each kind of model: the request that tries it, and the text of its answer. Pure. */
 import type { ModelKind } from "../../core/inference/model.ts";
 
 /** The model, and the texts that the user gives on the command line. */
@@ -20,7 +20,7 @@ export interface Trial {
 const tokens_max = 256;
 const numbers_shown = 8;
 
-/** The documents of a ranking, which needs some, if the user gives none. */
+/** The documents to rank if the user gives none. */
 const documents_default = ["Hello, and welcome.", "The tide is out at noon."];
 
 export const trialOf: Record<ModelKind, (tried: Tried) => Trial> = {

@@ -16,7 +16,7 @@ interface TryOptions extends JsonFlag, TryPlace {
   document: string[];
 }
 
-/** How long the receipt may take: it is complete when the request is settled, a moment after its answer. */
+/** The longest wait for the receipt, which is complete when the request is settled, a moment after its answer. */
 const settled_ms_max = 10_000;
 const again_ms = 100;
 
@@ -56,13 +56,13 @@ async function firstModel(entrance: TryEntrance): Promise<string> {
 interface TryAnswer {
   text: string;
   request: string | null;
-  /** Why the answer is incomplete; null: it is complete. */
+  /** The reason why the answer is incomplete; null: it is complete. */
   failure: string | null;
 }
 
 /**
- * Sends the request, passes the answer's text to `onText` part by part, and returns the whole. Throws an Error if the
- * request is refused.
+ * Sends the request, passes the answer's text to `onText` part by part, and returns the whole answer. Throws an Error
+ * if the request is refused.
  */
 async function answered(
   entrance: TryEntrance,

@@ -1,4 +1,4 @@
-/** A command whose usage errors show the form in which it is typed. */
+/** A command whose usage errors show the command's syntax. */
 import { Command, type ErrorOptions, type Option } from "commander";
 
 export class TypedCommand extends Command {
@@ -11,13 +11,13 @@ export class TypedCommand extends Command {
   }
 }
 
-/** How the command is typed: `sluice team create [options] --org <org> --name <name>` */
+/** The syntax of the command: `sluice team create [options] --org <org> --name <name>` */
 function formOf(command: Command): string {
   const required = command.options.filter(({ mandatory }) => mandatory).map(optionForm);
   return [command.createHelp().commandUsage(command), ...required].join(" ");
 }
 
-/** How the option is typed; with choices: `--window <session|week>`. */
+/** The syntax of the option; with choices: `--window <session|week>`. */
 function optionForm({ flags, argChoices }: Option): string {
   return argChoices === undefined ? flags : flags.replace(/<.*>/, `<${argChoices.join("|")}>`);
 }

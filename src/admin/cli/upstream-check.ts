@@ -1,4 +1,4 @@
-/** `sluice upstream check`: asks an engine what it can do, and adds what its answers showed to sluice.yaml. */
+/** `sluice upstream check`: probes the capabilities of an engine, and adds the results to sluice.yaml. */
 import { realpathSync, statSync } from "node:fs";
 import type { Command } from "commander";
 import { amended, difference } from "../../config/check/amend.ts";
@@ -65,7 +65,7 @@ interface Written {
   file: ConfigurationFile;
 }
 
-/** sluice.yaml as it is; null if there is none, or if the environment names the engine instead. */
+/** The current sluice.yaml; null if there is no such file, or if the environment defines the engine instead. */
 function writtenAt({ environment: given }: Services): Written | null {
   const { environment } = withSecrets(given, readFileBounded);
   if (environment.SLUICE_UPSTREAM_URL?.trim()) return null;
@@ -87,7 +87,7 @@ function loaded(bytes: Uint8Array, path: string, environment: Services["environm
   return read.file;
 }
 
-/** Replaces the file, and not a link to it, and keeps its permissions. */
+/** Replaces the file and keeps its permissions. If the path is a link, the link's target is replaced. */
 function write({ path }: Written, text: string, { environment }: Services): void {
   loaded(new TextEncoder().encode(text), path, withSecrets(environment, readFileBounded).environment);
   const place = realpathSync(path);

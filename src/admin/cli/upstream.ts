@@ -1,6 +1,6 @@
 /**
- * `sluice upstream list` shows the state of the engines as a running server sees it now. Only the server's processes
- * know it, so they are asked. `check` asks an engine itself. The other commands of the group call the management
+ * `sluice upstream list` shows the current state of the engines. Only the processes of a running server know this
+ * state, so the command asks them. `check` asks an engine itself. The other commands of the group call the management
  * interface.
  */
 import type { Command } from "commander";
@@ -38,7 +38,7 @@ function addListCommand(group: Command, { services }: CommandContext): void {
     });
 }
 
-/** A route as one process sees it: on a node of several workers, each reports its own. */
+/** A route as one process sees it: on a node of several workers, each worker reports its own view. */
 type Route = RouteView & { worker?: number };
 
 const columns: Column<Route>[] = [
@@ -53,8 +53,7 @@ const columns: Column<Route>[] = [
 ];
 
 /**
- * Reads the routes. The certificate of our own server has its public name, so it is not verified; nothing secret is
- * sent.
+ * Reads the routes. The node's own certificate has its public name, so it is not verified here; nothing secret is sent.
  */
 async function routesAt({ url: origin, isOwn }: Operator): Promise<Route[]> {
   if (!URL.canParse(origin) || !/^https?:$/.test(new URL(origin).protocol)) throw new Error(`'${origin}' is not a URL`);
@@ -72,13 +71,13 @@ async function routesAt({ url: origin, isOwn }: Operator): Promise<Route[]> {
   throw new Error(`${origin} names no routes: is it the operator's port (SLUICE_OPERATOR_PORT)?`);
 }
 
-/** The operator's port of a server. `isOwn`: it is that of the server on this machine. */
+/** The operator's port of a server. `isOwn`: the server is the one on this machine. */
 interface Operator {
   url: string;
   isOwn: boolean;
 }
 
-/** The operator's port that `--server` names, else that of the server on this machine. */
+/** The operator's port that `--server` names, else the port of the server on this machine. */
 function operatorOf(environment: Readonly<Record<string, string | undefined>>): Operator {
   const url = environment.SLUICE_SERVER?.trim();
   if (url) return { url, isOwn: false };

@@ -1,7 +1,7 @@
-/** Checks of what is typed at prompts, which accept exactly what a verb of management accepts. */
+/** Checks of answers at prompts. They accept exactly the values that a verb of management accepts. */
 import { ManagementError } from "../management/error.ts";
 
-/** Turns a parser into the check of a prompt, which returns what is wrong, or null. */
+/** Turns a parser into a check for a prompt. The check returns the error message, or null. */
 export function validator(parse: (answer: string) => unknown): (answer: string) => string | null {
   return (answer) => {
     try {

@@ -13,8 +13,8 @@ import { validator } from "./validator.ts";
 import type { Given } from "./verb-option.ts";
 
 /**
- * Asks for the required values that were not typed, and adds them. If nobody can be asked, a missing value is a usage
- * error.
+ * Asks for the required values that were not typed, and adds them. Without an interactive terminal, a missing value is
+ * a usage error.
  */
 export async function askMissing(services: Services, command: Command, verb: Verb, given: Given): Promise<Given> {
   const open = Object.entries(verb.command!.takes as Record<string, Flag>).filter(
@@ -45,8 +45,8 @@ async function asked(services: Services, { message, from }: FlagQuestion, verb: 
 type List = (page: object) => Promise<Part<unknown>>;
 
 /**
- * Asks for the confirmation. Throws an Error unless the answer is yes. No connection to the data is open while the user
- * thinks, so that nobody else has to wait for it.
+ * Asks for the confirmation. Throws an Error unless the answer is yes. While the question waits for an answer, no
+ * connection to the data is open, because an open embedded database would block other commands.
  */
 export async function confirm(
   services: Services,

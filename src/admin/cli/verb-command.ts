@@ -23,19 +23,19 @@ import { addWatch, watched } from "./watch.ts";
 type Spec = ThingCommand<Given, unknown> | ListCommand<Given, unknown>;
 type Call = (given: Given) => Promise<unknown>;
 
-/** Adds a group (`team`) with the commands of its verbs, in the order of the contract. */
+/** Adds a group of commands (`team`) with one command for each of its verbs, in the order of the contract. */
 export function addVerbGroup(program: Command, context: CommandContext, name: string, description: string): Command {
   const group = program.command(name).description(description);
   addVerbCommands(group, context, {});
   return group;
 }
 
-/** How a command gets the `Management` whose verbs it calls. */
+/** A function that connects a command to the `Management` whose verbs it calls. */
 type Reaching = typeof withManagement;
 
 /**
  * Adds the commands of verbs to a group that also has other commands. `reaching`: by the name of a verb, the function
- * that connects its command to `Management`; absent: the usual one.
+ * that connects its command to `Management`; absent: `withManagement`.
  */
 export function addVerbCommands(group: Command, context: CommandContext, reaching: Readonly<Record<string, Reaching>>) {
   const mine = verbs.filter(({ command }) => command?.words.startsWith(`${group.name()} `));
@@ -113,7 +113,10 @@ async function run(
   print(services, chosen, called === verb ? verb : ({ ...called, command: spec } as Verb), given, answer);
 }
 
-/** Calls the verb, and returns its answer. If a list is printed whole, all its parts are returned as one. */
+/**
+ * Calls the verb, and returns its answer. For a list that is printed whole, all pages are read and returned as one
+ * list.
+ */
 async function answered(call: Call, { command }: Verb, given: Given): Promise<unknown> {
   const { parts, order } = (command ?? {}) as Partial<ListCommand<Given, unknown>>;
   const part = (page: object) => call({ ...given, ...page }) as Promise<Part<unknown>>;

@@ -1,6 +1,6 @@
 /**
- * The arguments and options of the command of a verb (a management operation), and the verb's input as it was typed
- * with them.
+ * The arguments and options of the command of a verb (a management operation), and the input that the typed values
+ * form.
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { snakeName } from "../../core/schema/codec.ts";
@@ -50,7 +50,7 @@ function shapeOf({ input }: Verb, member: string): Shape {
   return others.length === 1 ? others[0]! : shape;
 }
 
-/** The options of a member: the one that sets it, and the one that makes it null. */
+/** The options of a member: the option that sets it and, if there is one, the option that makes it null. */
 export function optionsOf(one: MemberFlag): Option[] {
   const { none } = one;
   return [
@@ -106,7 +106,7 @@ function counted(unit: string, none: string): Parser {
 
 type Pairs = Record<string, string | null>;
 
-/** Parses `stage=production`; if the option is repeated, its pairs add up. */
+/** Parses `stage=production`; if the option is repeated, all its pairs are kept. */
 function pairs(text: string, before: Pairs | undefined): Pairs {
   const [name = "", ...value] = text.split("=");
   return { ...before, [name]: value.join("=") || null };

@@ -7,7 +7,10 @@ import type { Management } from "../management/verbs.ts";
 import { remoteServer, withManagement } from "./connect.ts";
 import type { Services } from "./services.ts";
 
-/** How often a database or a socket is read; a node that is reached over HTTP sends changes by itself. */
+/**
+ * The interval at which the answer is read from a database or over the socket; over HTTP, the node sends changes by
+ * itself.
+ */
 const every_ms = 1_000;
 
 export function addWatch(command: Command): void {

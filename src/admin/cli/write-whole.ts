@@ -1,4 +1,7 @@
-/** Writes a file that only its owner may read, unless `mode` says otherwise. Even if the process is killed, readers find the whole content or no file. */
+/**
+ * Writes a file that only its owner may read, unless `mode` says otherwise. Even if the process is killed, the file has
+ * its whole new content or is left as it was.
+ */
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 
 export function writeWhole(path: string, content: string, mode = 0o600): void {

@@ -1,6 +1,7 @@
 /**
  * The finding of `sluice doctor` about time zones: whether the database and this program know the same rules for the
- * zones of organizations. Windows begin by the rules of the database; this program shows instants by its own.
+ * zones of organizations. The database's rules decide when usage windows begin; this program's rules decide how
+ * instants are shown.
  */
 import { instant, isZone } from "../../core/time/written.ts";
 import type { Management } from "../management/verbs.ts";
@@ -25,7 +26,7 @@ export async function zonesSay(manage: Management): Promise<string | null> {
 
 type Zone = Awaited<ReturnType<Management["listZones"]>>["data"][number];
 
-/** The first hour at which this program knows another offset of the zone than the database. */
+/** The first hour at which this program's UTC offset of the zone differs from the database's. */
 function firstDifference({ zone, offsets }: Zone): Date | null {
   if (!isZone(zone)) return offsets[0]?.from ?? null;
   const offset_ms = offsetsIn(zone);
@@ -35,7 +36,9 @@ function firstDifference({ zone, offsets }: Zone): Date | null {
   return null;
 }
 
-/** How far the clocks of a zone are ahead of UTC at an instant, in milliseconds. */
+/**
+ * Makes the function that returns the UTC offset of the zone at an instant, in milliseconds (positive if ahead of UTC).
+ */
 export function offsetsIn(zone: string): (at: Date) => number {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,

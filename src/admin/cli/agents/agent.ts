@@ -1,10 +1,13 @@
-/** A coding agent that the command line can start, and how the agent takes address, token and model without a file. */
+/**
+ * A coding agent that the command line can start, and the way in which the agent gets address, token and model without
+ * a file being changed.
+ */
 import type { Access } from "../sign-in/access.ts";
 
 export interface Launch {
   access: Access;
   model: AgentModel;
-  /** Every model that the agent may be given, the chosen one among them. */
+  /** Every model that the agent may use, including the chosen model. */
   models: readonly AgentModel[];
   /** The command that prints the token of this server, for agents that get their token from a command. */
   tokenCommand: readonly [string, ...string[]];
@@ -26,7 +29,7 @@ export interface Started {
 }
 
 export interface Agent {
-  /** The name of our command and of the agent's program. */
+  /** The name of the subcommand of `sluice`, and of the agent's program. */
   name: string;
   title: string;
   /** The command that installs the agent. */

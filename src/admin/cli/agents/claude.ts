@@ -20,7 +20,7 @@ export const claude: Agent = {
         ANTHROPIC_API_KEY: undefined,
         ANTHROPIC_AUTH_TOKEN: byCommand ? undefined : access.secret,
         ANTHROPIC_MODEL: model.id,
-        // Without this, requests beside the conversation, such as those for titles, go to a model of Anthropic's.
+        // Without this variable, side requests, such as the one that makes a title, name a model of Anthropic.
         ANTHROPIC_DEFAULT_HAIKU_MODEL: environment.ANTHROPIC_DEFAULT_HAIKU_MODEL ?? model.id,
         ...(model.context_tokens === null ? {} : { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(model.context_tokens) }),
       },

@@ -25,7 +25,9 @@ export function addAgentCommands(program: Command, { services, exitWith }: Comma
       .action(async (words: string[], { at }: { at?: string }) => exitWith(await started(services, agent, words, at)));
 }
 
-/** Puts `--` behind our own options, so that all later words are passed on to the agent, its options too. */
+/**
+ * Puts `--` after the options of `sluice` itself, so that all later words, also options, are passed on to the agent.
+ */
 export function withoutAgentsOptions(typed: readonly string[]): string[] {
   const [name = "", ...words] = typed;
   if (!agentNames.includes(name)) return [...typed];

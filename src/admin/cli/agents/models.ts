@@ -28,8 +28,8 @@ export async function agentModels({ url, secret }: Access): Promise<AgentModel[]
 }
 
 /**
- * Chooses the model for the agent. `wanted`: the model that the user typed or set in SLUICE_MODEL; null: the first of
- * the list.
+ * Chooses the model for the agent. `wanted`: the model that the user typed or set in SLUICE_MODEL; null: the first
+ * model of the list is chosen.
  */
 export function chosenModel(models: readonly AgentModel[], wanted: string | null): AgentModel {
   const found = wanted === null ? models[0] : models.find(({ id }) => id === wanted);

@@ -8,8 +8,7 @@ export async function runToItsEnd(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   let child: Bun.Subprocess | null = null;
-  // The handlers are set before the agent starts: otherwise a signal right after its start would end this process
-  // alone.
+  // The handlers are set before the agent starts: otherwise a signal right after the start would end only this process.
   const handlers = passedOn.map((signal) => {
     // A key such as Ctrl+C signals every process of the terminal. The agent must not get a second signal, which would
     // mean something else.

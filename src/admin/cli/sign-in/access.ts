@@ -1,4 +1,6 @@
-/** The secret with which this user calls a server now: the key, or an access token that stays valid for a while. */
+/**
+ * The secret with which this user calls a server now: the key, or an access token that is valid for some time to come.
+ */
 
 import { shellWord } from "../../management/shell-word.ts";
 import type { Services } from "../services.ts";
@@ -28,9 +30,9 @@ export async function accessTo(services: Services, typed: string | undefined): P
 }
 
 /**
- * Like accessTo, for a caller that prints the secret. An agent that got a 401 asks for a token again earlier than it
- * usually does. So a token that was printed lately is first checked at the server, and renewed if the server refuses
- * it.
+ * Like accessTo, for a caller that prints the secret. An agent whose token was refused (401) runs the command again
+ * sooner than usual. So a token that was printed recently is first checked at the server, and renewed if the server
+ * refuses it.
  */
 export async function accessToGive(services: Services, typed: string | undefined): Promise<Access> {
   const access = await accessTo(services, typed);
@@ -50,7 +52,8 @@ export function chosenServer(kept: KeptSignIns, typed: string | undefined): stri
 }
 
 /**
- * Renews the access token. `refused`: an access token that the server no longer accepts, although its time is not over.
+ * Renews the access token. `refused`: an access token that the server no longer accepts, although the token has not
+ * expired.
  */
 async function renewed(
   services: Services,
@@ -77,7 +80,7 @@ async function renewed(
       if (next) return next;
       await forgotten(services, url, signIn.refresh_token);
     } catch (thrown) {
-      // The server or the key store cannot be used now; the current token works until its end.
+      // The server or the key store is unavailable now; the current token works until it expires.
       if ((thrown instanceof ServerAway || thrown instanceof KeyStoreAway) && holds) return signIn;
       throw thrown;
     }
@@ -104,7 +107,10 @@ async function refreshed(
   throw new ServerAway(answer.description);
 }
 
-/** The tokens of the server's answer, as they are kept. A token is renewed when a sixth of its time is left. */
+/**
+ * The tokens of the server's response in the form in which they are stored. A token is renewed when a sixth of its
+ * lifetime is left.
+ */
 export function tokensOf({ now_ms }: Services, answer: TokenAnswer): KeptTokens {
   const lasts_ms = answer.expires_in * 1000;
   return {

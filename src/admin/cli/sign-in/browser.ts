@@ -1,4 +1,4 @@
-/** The browser of the desktop at which this user sits. */
+/** Opens pages in the browser of this user's desktop. */
 import type { Services } from "../services.ts";
 
 type Seat = Pick<Services, "environment" | "terminal">;
@@ -11,7 +11,7 @@ export function openedInBrowser({ environment, terminal }: Seat, url: string, pl
   if (terminal.width === null) return false;
   const program = openerOf(environment, platform);
   if (program === null) return false;
-  // The URL is an argument of its own, so nothing in it is a command.
+  // The URL is a separate argument and passes through no shell, so nothing in it can run as a command.
   Bun.spawn([program, url], { env: environment, stdin: "ignore", stdout: "ignore", stderr: "ignore" }).unref();
   return true;
 }

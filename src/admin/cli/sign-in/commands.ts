@@ -102,7 +102,7 @@ export function addSignInCommands(program: Command, { services }: CommandContext
     });
 }
 
-/** The URL that names a sign-in: without a slash at the end, and without the `/v1` of SDKs. */
+/** The URL under which a sign-in is stored: without a trailing slash, and without the `/v1` that SDKs need. */
 export function serverAt(typed: string): string {
   const { origin, pathname } = safeUrl(typed, "your token");
   const url = origin + pathname.replace(/\/+$/, "").replace(/\/v1$/, "");
@@ -119,7 +119,7 @@ function readable(kept: KeptSignIns, url: string): KeptSignIn | null {
   }
 }
 
-/** The sign-in as the file keeps it, with its secret in the key store. */
+/** The sign-in as its file has it after its secret has been moved to the key store. */
 async function withoutSecret(
   services: Services,
   store: KeyStore,
@@ -140,7 +140,7 @@ async function byKey({ environment }: Services, url: string): Promise<KeptSignIn
   return { kind: "key", key };
 }
 
-/** Refuses a terminal, which would show a key that is typed. */
+/** Reads the key from standard input. Refuses a terminal, which would show the typed key. */
 function keyOnInput(): string {
   if (process.stdin.isTTY) throw new Error("Set SLUICE_KEY, or pipe the key in: sluice login URL --key <key-file");
   return readFileSync(0).subarray(0, key_bytes_max).toString("utf8");
@@ -170,21 +170,21 @@ async function byDevice(services: Services, url: string, hasBrowser: boolean): P
   throw new Error(`Nobody approved the code in time. Run again: sluice login ${shellWord(url)}`);
 }
 
-/** The page for the approval, with the code filled in if the server has a link for that to the same page. */
+/** The URL of the approval page. It includes the code if the server sent such a link to the same page. */
 function pageOf({ verification_uri, verification_uri_complete = verification_uri }: DeviceCodes): string {
   const [page, complete] = [new URL(verification_uri), URL.parse(verification_uri_complete)];
   return complete?.origin === page.origin && complete.pathname === page.pathname ? complete.href : page.href;
 }
 
-/** Treats an unreachable server as a pending approval, which is not lost meanwhile. */
+/** Treats an unreachable server as a pending approval: the approval is not lost meanwhile. */
 function whileAway(thrown: unknown) {
   if (!(thrown instanceof ServerAway)) throw thrown;
   return { error: "authorization_pending", description: "" };
 }
 
 /**
- * Revokes the token at the server. The sign-in is already deleted here, so an error must say that the sign-in goes on
- * at the server.
+ * Revokes the token at the server. The sign-in is already deleted here, so an error must say that the sign-in is still
+ * valid at the server.
  */
 async function revokedThere(url: string, token: string): Promise<void> {
   await revokedAt(url, token).catch((cause) => {

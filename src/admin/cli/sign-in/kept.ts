@@ -1,7 +1,7 @@
 /**
- * The sign-ins of this user, one file a server in `$XDG_CONFIG_HOME/sluice/sign-ins`, which only the user may read. The
- * lasting secret may be in the system's key store instead. Each file has a lock, so that of several processes one refreshes
- * and the others read its result.
+ * The stored sign-ins of this user: one file for each server in `$XDG_CONFIG_HOME/sluice/sign-ins`, which only the user
+ * may read. The lasting secret may be in the system's key store instead. Each file has a lock, so that one of several
+ * processes refreshes the token and the others read its result.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,16 +15,16 @@ export interface KeptTokens {
   /** The user's e-mail address, if the server sends it. */
   email: string | null;
   access_token: string;
-  /** The refresh token; null: the sign-in ends with the access token. */
+  /** The refresh token; null: the sign-in ends when the access token expires. */
   refresh_token: KeptSecret | null;
-  /** When the access token is renewed, by this machine's clock. */
+  /** The time from which on the access token is renewed, by this machine's clock. */
   renew_at_ms: number;
   ends_at_ms: number;
 }
 
 export type KeptSignIn = KeptTokens | { kind: "key"; key: KeptSecret };
 
-/** The lasting secret. Null: the sign-in ends with the access token. */
+/** The lasting secret: the key or the refresh token. Null: the sign-in ends when the access token expires. */
 export const secretOf = (signIn: KeptSignIn) => (signIn.kind === "key" ? signIn.key : signIn.refresh_token);
 
 export interface KeptSignIns {
@@ -33,23 +33,26 @@ export interface KeptSignIns {
   write(url: string, signIn: KeptSignIn): void;
   /** Deletes the sign-in. Returns false if there was none. */
   remove(url: string): boolean;
-  /** The server of the newest sign-in. If that sign-in has ended, the only server that is left, else null. */
+  /**
+   * The server of the newest sign-in. If that sign-in has ended: the server of the only remaining sign-in; null if
+   * there is not exactly one.
+   */
   current(): string | null;
-  /** The server of the newest sign-in, also of one that has ended; null: there was none. */
+  /** The server of the newest sign-in, even if that sign-in has ended; null: there was no sign-in. */
   last(): string | null;
   setCurrent(url: string): void;
-  /** Notes that the access token was given to a caller now. */
+  /** Records that the access token was given to a caller now. */
   noteGiven(url: string): void;
-  /** True if the token was given so lately that an agent asks for another one only because the server refused it. */
+  /** True if the token was given so recently that an agent would ask again only because the server refused it. */
   givenLately(url: string): boolean;
   /** Runs `work` while no other process on this machine works on this server's sign-in. */
   locked<Result>(url: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Longer than any work under a lock: an older lock belongs to a process that was killed. */
+/** A lock older than this belongs to a process that was killed: no work under a lock takes so long. */
 const stale_ms = 100_000;
 const poll_ms = 20;
-/** Agents request a token every five minutes, if the last one works. */
+/** Slightly less than the five minutes after which agents request the next token while the current one works. */
 const lately_ms = 290_000;
 
 export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSignIns {
@@ -86,8 +89,8 @@ export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSig
       made();
       writeWhole(currentFile, `${url}\n`);
     },
-    // The modification time of the file records when the token was given. A refresh that writes the file at the same
-    // moment then loses nothing.
+    // The modification time of the file records when the token was given. The content is not rewritten for this, so a
+    // concurrent refresh of the token is not lost.
     noteGiven(url) {
       const now = new Date(now_ms());
       unlessMissing(() => utimesSync(fileOf(url), now, now));
@@ -153,7 +156,7 @@ function signInIn(text: string, file: string, url: string): KeptSignIn {
     const secret = found.kind === "key" ? found.key : found.access_token;
     if (typeof secret === "string" || (found.kind === "key" && isInSystem(found.key))) return found;
   } catch {
-    // The message below says what to do.
+    // The error below says what to do.
   }
   throw new Error(`${file} is damaged. Sign in again: sluice login ${shellWord(url)}`);
 }

@@ -1,7 +1,7 @@
 /**
- * The key store that a desktop unlocks with its user's session: on Linux a Secret Service, such as GNOME's keyring, by
- * `secret-tool`; on macOS the Keychain, by `security`. A secret goes in by standard input, since arguments show in lists of
- * processes.
+ * The key store that a desktop unlocks with its user's session: on Linux a Secret Service, such as GNOME's keyring,
+ * through `secret-tool`; on macOS the Keychain, through `security`. A secret is passed on standard input, since lists
+ * of processes show arguments.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { oneLine } from "../terminal.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface KeyStore {
-  /** The name in a sentence, such as "the Keychain". */
+  /** The key store's name in a sentence, such as "the Keychain". */
   name: string;
   /** Stores the secret. `label`: the name of the entry that the user sees in the key store. */
   put(id: string, label: string, secret: string): Promise<void>;
@@ -20,13 +20,13 @@ export interface KeyStore {
   remove(id: string): Promise<void>;
 }
 
-/** Thrown if the key store exists, but does not do its work; it may be locked. */
+/** Thrown if the key store exists but fails; it may be locked. */
 export class KeyStoreAway extends Error {}
 
-/** How long a call may take: long enough to type a password first. */
+/** The time limit of a call: long enough for the user to type a password that the key store asks for. */
 const call_ms = 20_000;
 
-/** The key store of this system. If there is none, the reason as a string. */
+/** The key store of this system. If there is none, a string that says why. */
 export function systemKeyStore(environment: Environment, platform: string = process.platform): KeyStore | string {
   const found = (name: string) => Bun.which(name, { PATH: environment.PATH ?? "" });
   if (platform === "darwin") {
@@ -42,8 +42,7 @@ export function systemKeyStore(environment: Environment, platform: string = proc
 }
 
 /**
- * Whether the session has a D-Bus. Without one, secret-tool would start a bus of its own, whose store nobody can
- * unlock.
+ * Whether the session has a D-Bus. Without it, secret-tool would start a new bus, whose key store nobody could unlock.
  */
 function hasBus({ DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR }: Environment): boolean {
   return Boolean(DBUS_SESSION_BUS_ADDRESS) || (XDG_RUNTIME_DIR ? existsSync(join(XDG_RUNTIME_DIR, "bus")) : false);
@@ -59,7 +58,7 @@ function secretService(program: string, environment: Environment): KeyStore {
     },
     async get(id) {
       const { code, out, err } = await run(["lookup", ...attributes(id)]);
-      // secret-tool prints nothing if there is no such entry.
+      // If there is no such entry, secret-tool fails without an error message.
       if (code !== 0 && err === "") return null;
       return code === 0 ? out : failed(err);
     },
@@ -78,7 +77,8 @@ function keychain(program: string, environment: Environment): KeyStore {
     async put(id, label, secret) {
       const words = ["add-generic-password", "-U", ...entry(id), "-l", label, "-w", secret];
       await succeeded(run(["-i"], `${words.map((word) => `"${word.replaceAll(/["\\]/g, "\\$&")}"`).join(" ")}\n`));
-      // In its interactive mode, `security` reports a failure only on the screen.
+      // In interactive mode, `security` reports a failure only as text, not by its exit code, so the entry is read
+      // back.
       if ((await this.get(id)) !== secret) throw new KeyStoreAway("it did not keep the secret");
     },
     async get(id) {
@@ -93,7 +93,7 @@ function keychain(program: string, environment: Environment): KeyStore {
   };
 }
 
-/** `errSecItemNotFound`, as an exit code. */
+/** The exit code of `security` for `errSecItemNotFound`: there is no such entry. */
 const notFound = 44;
 
 interface ProgramOutcome {

@@ -1,4 +1,7 @@
-/** The lasting secret of a sign-in, a refresh token or a key: in its file, or in the system's key store. */
+/**
+ * The lasting secret of a sign-in (a refresh token or a key), which is in the sign-in's file or in the system's key
+ * store.
+ */
 
 import { shellWord } from "../../management/shell-word.ts";
 import type { Services } from "../services.ts";
@@ -13,9 +16,9 @@ export type StoreName = (typeof storeNames)[number];
 export const isInSystem = (secret: KeptSecret | null) => secret !== null && typeof secret !== "string";
 
 /**
- * The key store for a new sign-in, after a successful try; null: the sign-in is kept in a file. If the user has chosen
- * neither, it is the system's key store if that works, else a file. Throws an Error if the chosen key store does not
- * work.
+ * The key store for a new sign-in, after a test write and read; null: the secret stays in the sign-in's file. If the
+ * user has not chosen, the system's key store is used if it works, else the file. Throws an Error if the chosen key
+ * store does not work.
  */
 export async function storeFor(services: Services, typed: StoreName | undefined): Promise<KeyStore | null> {
   const { environment, terminal } = services;
@@ -47,7 +50,9 @@ function chosenIn({ SLUICE_TOKEN_STORE }: Services["environment"]): StoreName | 
   return chosen;
 }
 
-/** Tries the key store, which may be locked or not return what it took: writes, reads and removes an entry. */
+/**
+ * Tests the key store by writing, reading and removing an entry: it may be locked, or may not return the stored secret.
+ */
 async function tried(store: KeyStore, id: string): Promise<void> {
   await store.put(id, "Sluice: a trial", id);
   const got = await store.get(id);
@@ -62,7 +67,7 @@ export async function hidden(store: KeyStore, id: string, url: string, secret: s
 }
 
 /**
- * The secret itself. Throws KeyStoreAway if the key store cannot be used, and an Error if it no longer has the secret.
+ * The secret in plain text. Throws KeyStoreAway if the key store fails, and an Error if it no longer has the secret.
  */
 export async function revealed({ environment }: Services, url: string, secret: KeptSecret): Promise<string> {
   if (typeof secret === "string") return secret;
@@ -80,7 +85,9 @@ const away = (url: string, why: string) =>
     `Your sign-in at ${url} is in the system's key store, which cannot be used here: ${why}. Unlock it, or run: sluice login ${shellWord(url)} --store file`,
   );
 
-/** Replaces the secret in the key store; a secret in a file stays in the file. Null: the key store did not take it. */
+/**
+ * Replaces the secret in the key store; a secret in a file stays in the file. Null: the key store failed to store it.
+ */
 export async function replaced(
   { environment, terminal }: Services,
   url: string,

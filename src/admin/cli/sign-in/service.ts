@@ -27,14 +27,14 @@ export interface TokenAnswer {
   email?: string;
 }
 
-/** A refusal in the form of RFC 6749; other refusals are thrown. */
+/** An error response in the form of RFC 6749. Errors of any other form are thrown. */
 export interface OauthRefusal {
   error: string;
   description: string;
 }
 
 const call_ms = 20_000;
-/** How long the check of a token may take: short, because an agent waits for it. */
+/** The time limit of the check of a token: short, because an agent waits for the result. */
 const check_ms = 2_000;
 const userAgent = "sluice-cli";
 
@@ -55,8 +55,8 @@ export async function endpointsAt(url: string): Promise<Endpoints> {
 }
 
 /**
- * The endpoint's URL; null if its origin is not that of the typed URL, as it may be behind a proxy. Then the caller
- * uses the standard path under the typed URL, because secrets are sent to that origin only.
+ * The endpoint's URL; null if its origin differs from the typed URL's, which can happen behind a proxy. Then the caller
+ * uses the standard path under the typed URL, because secrets are sent only to the origin that was typed.
  */
 function onServer(url: string, endpoint: unknown): string | null {
   const parsed = typeof endpoint === "string" ? URL.parse(endpoint) : null;
@@ -85,14 +85,17 @@ export async function revokedAt(url: string, token: string): Promise<void> {
   if ("error" in answer) throw new Error(answer.description);
 }
 
-/** Tries the key. Throws an Error if the server refuses it; a key that may not list models is accepted. */
+/**
+ * Calls the server with the key. Throws an Error if the server does not know the key; a known key that may not list
+ * models is accepted.
+ */
 export async function requireKnownKey(url: string, key: string): Promise<void> {
   const response = await request(url, "/v1/models", { headers: { authorization: `Bearer ${key}` } });
   if (response.ok || response.status === 403) return;
   throw new Error(refusalIn(url, response.status, await jsonOf(response)).description);
 }
 
-/** Whether the server no longer accepts this token; false if it cannot be reached. */
+/** Whether the server no longer accepts this token; false if the server cannot be reached. */
 export async function isRefused(url: string, token: string): Promise<boolean> {
   const response = await request(url, "/v1/models", { headers: { authorization: `Bearer ${token}` } }, check_ms).catch(
     () => null,
@@ -113,10 +116,10 @@ async function posted<Answer extends object>(
   return refusal;
 }
 
-/** Thrown if the server cannot answer now and has decided nothing: another try may succeed. */
+/** Thrown if the server is unavailable and has decided nothing: a later try may succeed. */
 export class ServerAway extends Error {}
 
-/** The refusal in a body, which has OAuth's form at the token endpoint and our own form elsewhere. */
+/** The error in a body, which has OAuth's form at the token endpoint and Sluice's own form elsewhere. */
 function refusalIn(url: string, status: number, body: unknown): OauthRefusal {
   const { error, error_description } = (body ?? {}) as { error?: unknown; error_description?: unknown };
   const message = typeof error === "object" && error !== null && "message" in error ? error.message : error_description;
@@ -126,7 +129,7 @@ function refusalIn(url: string, status: number, body: unknown): OauthRefusal {
   };
 }
 
-/** Sends a request. A redirect is not followed, since secrets would go with it. */
+/** Sends a request. Redirects are not followed, since they would carry secrets to another place. */
 export async function request(
   url: string,
   path: string,
