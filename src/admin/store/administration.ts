@@ -23,7 +23,7 @@ export interface Administration extends TeamAdministration, LimitAdministration,
     repeat?: Repeat | undefined;
   }): Promise<Organization | "slug_taken" | "no_plan" | Repeated>;
   listOrganizations(): Promise<Organization[]>;
-  /** Returns a page of organizations, or only the one with this ID, in the order of their creation. */
+  /** Returns a page of organizations in the order of their creation, or only the organization with this ID. */
   pageOrganizations(
     page: Page &
       OverShare & {
@@ -34,11 +34,11 @@ export interface Administration extends TeamAdministration, LimitAdministration,
   ): Promise<PageOf<Organization>>;
   /** Finds an organization by slug or ID. */
   findOrganization(slugOrId: string): Promise<Organization | null>;
-  /** The organization that had this slug before it got another. */
+  /** Finds the organization that had this slug before it was renamed. */
   formerOwner(slug: string): Promise<Organization | null>;
   /**
    * Sets the status of an organization. Here and below, a `version` makes the change conditional: the organization must
-   * still have it. A closed organization does not change.
+   * still have this version. A closed organization cannot be changed.
    */
   setOrganizationStatus(
     id: string,
@@ -53,19 +53,20 @@ export interface Administration extends TeamAdministration, LimitAdministration,
     version?: number | null,
   ): Promise<Changed | "slug_taken">;
   /**
-   * Sets the given policies. Nothing more is stored for an organization that keeps no content; `purgeContent` deletes
-   * the older content.
+   * Sets the given policies. If the organization from now on keeps no content, no new content is stored; `purgeContent`
+   * deletes the older content.
    */
   setPolicies(id: string, policies: Partial<Policies>, actor: Actor, version?: number | null): Promise<Changed>;
   /**
    * Closes an organization for good: revokes its keys and removes its plan, extra usage and webhook. Its records are
-   * kept as long as those of other organizations.
+   * kept as long as the records of other organizations.
    */
   closeOrganization(id: string, actor: Actor, version?: number | null): Promise<Changed>;
   /** Deletes the stored content of an organization that is closed or keeps no content. */
   purgeContent(id: string): Promise<void>;
   /**
-   * Sets the plan, which is in force at once; the usage and the boundaries of its windows stay. Null removes the plan.
+   * Sets the plan, which takes effect immediately. The organization's usage and the boundaries of its usage windows
+   * stay. Null removes the plan.
    */
   setOrganizationPlan(
     id: string,
@@ -74,7 +75,7 @@ export interface Administration extends TeamAdministration, LimitAdministration,
     version?: number | null,
   ): Promise<Changed | "no_plan">;
   /**
-   * Sets a new anchor (the instant from which weeks and months are counted), in force from the end of the running month
+   * Sets a new anchor (the instant from which weeks and months are counted), in force from the end of the current month
    * on.
    */
   setOrganizationAnchor(
@@ -84,9 +85,9 @@ export interface Administration extends TeamAdministration, LimitAdministration,
     version?: number | null,
   ): Promise<Changed | "has_calendar">;
   /**
-   * Sets a calendar for weeks and months, or removes it: from the end of the running week and month on, or at once if
-   * nothing was used yet. `calendarAfter` makes it of the one before, while no other change of the organization can be
-   * made. `calendar_changes`: another calendar was set this month.
+   * Sets a calendar for weeks and months, or removes it: from the end of the current week and month on, or immediately
+   * if the organization has no usage yet. `calendarAfter` returns the new calendar for the current one; the
+   * organization is locked meanwhile. `calendar_changes`: the calendar was already changed this month.
    */
   setOrganizationCalendar(
     id: string,
@@ -94,9 +95,9 @@ export interface Administration extends TeamAdministration, LimitAdministration,
     actor: Actor,
     version?: number | null,
   ): Promise<Changed | "calendar_changes">;
-  /** The name by which the database knows a time zone; null: it knows none. */
+  /** The spelling of a time zone's name in the database; null: the database does not know the zone. */
   knownZone(name: string): Promise<string | null>;
-  /** The zones of calendars, and how far their clocks are ahead of UTC in the coming year, by the database's rules. */
+  /** The time zones of calendars, with their UTC offsets in the coming year by the database's rules. */
   zones(): Promise<ZoneRules[]>;
   /**
    * The span between two dates of a time zone, as the instants at which these days begin there. `first` and `end`
@@ -107,7 +108,7 @@ export interface Administration extends TeamAdministration, LimitAdministration,
    * `hasFullHours`: each day of the span begins at a full hour in UTC.
    */
   spanIn(zone: string, first: Date | null, end: Date | null): Promise<{ from: Date; to: Date; hasFullHours: boolean }>;
-  /** Sets extra usage. If it is turned off, the cap stays: it still bounds running requests. */
+  /** Sets extra usage. If it is turned off, the cap stays stored: it still bounds running requests. */
   setExtraUsage(
     id: string,
     extra: { enabled: true; capNanos: number } | { enabled: false },
@@ -115,8 +116,8 @@ export interface Administration extends TeamAdministration, LimitAdministration,
     version?: number | null,
   ): Promise<Changed>;
   /**
-   * Writes compensating entries in the ledger, all or none. Returns for each what was added; for a repeat, the ids of
-   * the entries that were written the first time, separated by spaces.
+   * Writes compensating entries in the ledger, all or none. Returns the amount that each entry added; for a repeated
+   * request, the ids of the entries that the first request wrote, separated by spaces.
    */
   adjustUsage(input: {
     organizationId: string;
@@ -163,13 +164,13 @@ export interface Administration extends TeamAdministration, LimitAdministration,
         kind?: KeyKind | undefined;
         /** Only keys that were unused for this long. A key that was never used counts from its creation. */
         unusedFor_ms?: number | undefined;
-        /** Only keys that work, and end within this time by their own date or a policy. */
+        /** Only keys that are valid now and will end within this time, by their expiry or by a policy. */
         endsWithin_ms?: number | undefined;
       },
   ): Promise<PageOf<StoredKey>>;
   /**
-   * Locks the key, passes it to `patch`, and sets the fields that `patch` returns; the others stay. A change that
-   * changes nothing writes nothing. `no_team`: the organization has no such team.
+   * Locks the key, passes it to `patch`, and sets the fields that `patch` returns; the other fields stay. If no field
+   * differs, nothing is written. `no_team`: the organization has no such team.
    */
   updateKey(
     change: VersionedChange,
@@ -198,21 +199,21 @@ export interface TeamAdministration {
   listTeams(organizationId: string): Promise<StoredTeam[]>;
   /** Returns a page of the teams of one organization or of all, in the order of their creation. */
   pageTeams(page: Page & OverShare & { organizationId?: string | undefined }): Promise<PageOf<StoredTeam>>;
-  /** `isOrWas`: a team that was removed, too. */
+  /** Finds a team by its ID. `isOrWas`: also a removed team. */
   findTeam(id: string, which?: { isOrWas: true }): Promise<StoredTeam | null>;
-  /** Locks the team, passes it to `patch`, and sets what `patch` returns; the rest stays. */
+  /** Locks the team, passes it to `patch`, and sets the fields that `patch` returns; the other fields stay. */
   updateTeam(
     change: VersionedChange,
     patch: (now: StoredTeam) => TeamChange,
   ): Promise<StoredTeam | Stale<StoredTeam> | "name_taken" | null>;
-  /** Removes a team, whose keys stay, without a team. Null if the team does not exist any more. */
+  /** Removes a team. Its keys stay, without a team. Null if the team no longer exists. */
   removeTeam(id: string, actor: string): Promise<StoredTeam | null>;
 }
 
 /** A head of the audit log's chain: the number and hash of an entry. */
 export interface AuditHead {
   number: number;
-  /** Hexadecimal digits. */
+  /** The hash in hexadecimal digits. */
   hash: string;
 }
 
@@ -224,24 +225,24 @@ export interface AuditQuery {
   plan?: string | undefined;
   /** Only entries about the thing with this id. */
   subject?: string | undefined;
-  /** Only entries with a smaller number than `before`, or a greater one than `after`. */
+  /** Only entries with a number below `before`, or above `after`. */
   before?: number | undefined;
   after?: number | undefined;
-  /** The newest entries come first, unless this is `oldest`. */
+  /** The order of the entries; absent: `newest` first. */
   order?: "newest" | "oldest" | undefined;
   limit: number;
 }
 
-/** How far the clocks of a time zone are from UTC, span by span. */
+/** The UTC offsets of a time zone, with the span of time in which each is valid. */
 export interface ZoneRules {
   zone: string;
   offsets: { from: Date; to: Date; seconds: number }[];
 }
 
-/** The outcome of a change: the organization after it; null if there is no such organization. */
+/** The outcome of a change: the changed organization; null if there is no such organization. */
 export type Changed = Organization | Stale<Organization> | "closed" | null;
 
-/** One compensating entry. `added` is null if nothing was added, because there was no session to adjust. */
+/** One compensating entry. `added` is null if nothing was added, because there was no session window to adjust. */
 export interface UsageEntry {
   entryId: string;
   kind: WindowKind | "extra";
@@ -268,11 +269,11 @@ export interface AuditEntry {
 }
 
 /**
- * An entry with the names that its IDs have now; null: the thing no longer exists, or has no name. The names are no
- * part of the log.
+ * An entry, with the current names of the things whose IDs it has; null: the thing no longer exists, or has no name.
+ * The names are not part of the log.
  */
 export interface NamedEntry extends AuditEntry {
-  /** The name of the actor, if that is a person. */
+  /** The actor's name, if the actor is a person. */
   actorName: string | null;
   subjectName: string | null;
   /** The names of things in the details, by ID; a thing that no longer exists or has no name is left out. */

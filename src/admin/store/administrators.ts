@@ -1,27 +1,27 @@
 /**
- * ADMINISTRATORS of the service: people with the role `admin` who are not suspended, and operators with that role and without
- * an expiry. No act takes the last one away; only time and the issuer can (docs/identity.md, The last administrator).
- * Implemented by `postgres`.
+ * ADMINISTRATORS of the service: people with the role `admin` who are not suspended, and operators with that role and
+ * without an expiry. No verb removes the last administrator; only an expiry or the issuer can (docs/identity.md, The
+ * last administrator). Implemented by `postgres`.
  */
 import { minute } from "../../core/time/written.ts";
 
 export interface AdministratorsOutlook {
-  /** Whether there is an administrator as the beginning of this file defines them. */
+  /** Whether there is an administrator, as the head of this file defines the term. */
   isLasting: boolean;
   /**
-   * The latest instant at which somebody lost or will lose an administrator's rights without anybody's act: an operator
-   * who expires, or a person whose role a rule no longer gives. Null: there is none.
+   * The latest instant at which rights of an administrator ended or will end by themselves: an operator expires, or a
+   * rule no longer gives a person the role. Null: there is no such instant.
    */
   endsAt: Date | null;
-  /** The store's clock when this was read. */
+  /** The time of the reading, by the store's clock. */
   readAt: Date;
 }
 
 const warned_ms = 14 * 86_400_000;
 
 /**
- * A warning shortly before or after the rights of the last administrator end, with what to do; null: there is nothing
- * to warn of. Pure.
+ * The warning shortly before or after the rights of the last administrator end, with advice; null: there is nothing to
+ * warn of. Pure.
  */
 export function administratorsProblem({ isLasting, endsAt, readAt }: AdministratorsOutlook): string | null {
   if (isLasting || endsAt === null) return null;

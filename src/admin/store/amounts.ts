@@ -1,4 +1,4 @@
-/** Amounts as people type them, in commands and in configuration, and what amounts of a limit may be. Pure. */
+/** Amounts as people type them in commands and configuration, and the bounds of the amount of a limit. Pure. */
 import {
   type Currency,
   credits,
@@ -14,7 +14,7 @@ export const limit_nanos_max = limit_max * nanos_per_one;
 
 export const isNothing = ({ amount }: Pick<Money, "amount">) => !/[1-9]/.test(amount);
 
-/** Decimal text without the zeros at its end: `50` for `50.000000000`. */
+/** Decimal text without trailing zeros: `50` for `50.000000000`. */
 export const shortest = (amount: string) => (amount.includes(".") ? amount.replace(/[.]?0+$/, "") : amount);
 
 /**
@@ -28,7 +28,7 @@ export function wholeOf(text: string, decimals: number): number | null {
   return value > safe_max ? null : Number(value) * (sign === "" || value === 0n ? 1 : -1);
 }
 
-/** The nanos of an amount as a person types it, such as `50`, `0.25` or `50USD`; or the problem with it. */
+/** A typed amount, such as `50`, `0.25` or `50USD`, in nanos; or the problem with the text. */
 export function typedNanos(text: string, currency: Currency): { nanos: number } | { problem: string } {
   const [, number = "", , code] = /^(-?[0-9.]+)(\s?)([A-Za-z]+)?$/.exec(text.trim()) ?? [];
   if (code !== undefined && code.toLowerCase() !== currency.toLowerCase())
@@ -40,8 +40,7 @@ export function typedNanos(text: string, currency: Currency): { nanos: number } 
 }
 
 /**
- * Currencies that are worth so little that the largest limit, a million, is too low for a month: a unit is less than a
- * cent.
+ * Currencies whose unit is worth less than a US cent: the largest limit, a million units, would be too low for a month.
  */
 const tooSmall = new Set(
   "BIF CLP COP GNF IDR IQD IRR KHR KMF KRW LAK LBP MGA MMK MNT PYG RWF SLL SOS SYP TZS UGX UZS VND YER".split(" "),

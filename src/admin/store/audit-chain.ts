@@ -1,13 +1,13 @@
 /**
- * THE CHAIN OF THE AUDIT LOG: the hash of each entry covers the entry and the hash before it. Anybody who keeps one
- * hash can verify later that nothing before it was changed, removed or inserted. Pure.
+ * THE CHAIN OF THE AUDIT LOG: the hash of each entry covers the entry and the previous entry's hash. Anybody who keeps
+ * one hash can verify later that no earlier entry was changed, removed or inserted. Pure.
  */
 import type { AuditEntry, AuditHead } from "./administration.ts";
 
-/** The hash that precedes the first entry. */
+/** The value that stands for a previous hash in the hash of the first entry. */
 export const chainBeginning = "0".repeat(64);
 
-/** An entry as it is shown and exported. The hash covers everything but `hash`. */
+/** An entry in the form in which it is shown and exported. The hash covers all members of this form but `hash`. */
 export function auditShown(entry: AuditEntry) {
   return { ...covered(entry), hash: entry.hash };
 }
@@ -33,8 +33,9 @@ export function chainedHash(previous: string, entry: Omit<AuditEntry, "hash">): 
 }
 
 /**
- * Finds the place where the chain of these lines breaks. The lines are in the order of their numbers. `previous`:
- * number and hash of the entry before the first of them. An entry without a hash was written before there was a chain.
+ * Finds the entry at which the chain of these lines breaks; if none, returns the new head. The lines are in the order
+ * of their numbers. `previous`: number and hash of the entry before the first line. An entry without a hash was written
+ * before there was a chain.
  */
 export function chainBreak(previous: AuditHead, lines: readonly AuditLine[]): { head: AuditHead } | { broken: string } {
   let head = previous;

@@ -1,4 +1,7 @@
-/** The limits that an administrator sets, as values: none at all, and their names. */
+/**
+ * Constants for a budget, the limits that an administrator sets: the budget without any limit, and the names of the
+ * limits.
+ */
 import type { Budget } from "../../core/store/budget.ts";
 import { noLimits } from "../../core/store/plan.ts";
 

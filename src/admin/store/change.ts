@@ -1,6 +1,6 @@
-/** A change to a stored object that has versions (postgres/change.ts). */
+/** The types of a change to a stored object that has versions (postgres/change.ts). */
 
-/** `version`: the version that the object must still have; absent or null: any. */
+/** `version`: the version that the object must still have; absent or null: the object may have any version. */
 export interface VersionedChange {
   id: string;
   /** The person or token that makes the change, as the audit log records it. */

@@ -6,7 +6,7 @@ import type { Actor, NewSecret } from "../../core/store/directory.ts";
 /** A secret, decoded from the JSON that SQL makes of its row. */
 export const secretOfRow = (json: unknown): Secret => decode(Secret, json);
 
-/** A rotation adds a secret to a credential; the secrets before it end at `graceEndsAt` at the latest. */
+/** A rotation adds a secret to a credential; the earlier secrets end at `graceEndsAt` at the latest. */
 export interface Rotation {
   id: string;
   secret: NewSecret;

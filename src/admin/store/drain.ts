@@ -1,4 +1,4 @@
-/** How an operator drains engines and resumes them (docs/routing.md, Draining an engine). */
+/** The store's interface for draining and resuming engines (docs/routing.md, Draining an engine). */
 import type { Actor } from "../../core/store/directory.ts";
 import type { Drain, DrainedEngine, DrainStore } from "../../core/store/drain.ts";
 

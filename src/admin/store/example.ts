@@ -25,7 +25,7 @@ function jsonFor(shape: Shape & { examples?: unknown[]; format?: string }): unkn
   return shape.type === "string" ? "text" : (shape.minimum ?? 0);
 }
 
-/** The example of a union; null if null is allowed and no branch has an example. */
+/** The example of a union: the example of a branch; null if null is allowed and no branch has an example. */
 function jsonForOne(branches: (Shape & { examples?: unknown[] })[]): unknown {
   const said = branches.find(({ examples }) => examples);
   if (said) return jsonFor(said);

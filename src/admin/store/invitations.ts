@@ -1,6 +1,7 @@
 /**
- * INVITATIONS: the first person who signs in by the named issuer with the verified address gets a membership by hand
- * (docs/identity.md, Invitations). Until then the limits of the invitation are kept with it. Implemented by `postgres`.
+ * INVITATIONS: the first person who signs in through the named issuer with the invited, verified address gets a
+ * membership by hand (docs/identity.md, Invitations). Until then the invitation holds the limits of the membership.
+ * Implemented by `postgres`.
  */
 import type { Budget } from "../../core/store/budget.ts";
 import type { Actor } from "../../core/store/directory.ts";
@@ -17,9 +18,9 @@ export interface NewInvitation {
   teamId: string | null;
   role: (typeof memberRoles)[number];
   issuer: string;
-  /** The address without capital letters. */
+  /** The invited address in lower case. */
   email: string;
-  /** The own limits of the person; null: none. */
+  /** The limits that the person will have; null: no limits of the person's own. */
   limits: Budget | null;
 }
 
@@ -31,18 +32,18 @@ export interface StoredInvitation extends NewInvitation {
   createdBy: Actor;
   expiresAt: Date;
   state: InvitationState;
-  /** When somebody took the invitation, or it was revoked. */
+  /** The time at which the invitation was taken (accepted by a sign-in), was revoked or expired; null: it is open. */
   endedAt: Date | null;
   endedBy: Actor | null;
   /** The person who has taken the invitation. */
   personId: string | null;
 }
 
-/** How long an invitation can be taken. */
+/** The days for which an invitation is open. */
 export const invitation_days = 14;
-/** How many invitations of an organization can be open. */
+/** The most open invitations of an organization. */
 export const openInvitations_max = 1_000;
-/** How long an invitation is kept after it can no longer be taken. */
+/** The days for which an invitation is kept after it is no longer open. */
 export const invitationKept_days = 90;
 
 export interface InvitationQuery extends Page {
@@ -52,8 +53,8 @@ export interface InvitationQuery extends Page {
 
 export interface InvitationAdministration {
   /**
-   * Creates an invitation, or returns why not. `member`: somebody with this address is in the organization. `already`:
-   * the address is invited. `too_many`: too many invitations are open.
+   * Creates an invitation, or returns the reason why not. `member`: somebody with this address is in the organization.
+   * `already`: the address has an open invitation. `too_many`: too many invitations are open.
    */
   createInvitation(
     wanted: NewInvitation,

@@ -6,8 +6,8 @@ import type { Value } from "../../core/schema/codec.ts";
 import { keyKinds, scopes } from "../../core/store/directory.ts";
 
 /**
- * `expired`: past its expiry, or older than its organization allows. `unused`: unused for longer than its organization
- * allows. `active`: none of these.
+ * The states of a key. `expired`: past its expiry, or older than its organization allows. `unused`: unused for longer
+ * than its organization allows. `active`: the key works.
  */
 export const keyStates = ["active", "revoked", "expired", "unused"] as const;
 export type KeyState = (typeof keyStates)[number];

@@ -1,6 +1,6 @@
 /**
- * LIMIT REQUESTS: people who met a limit ask for more (docs/limits.md, Asking for more). An approval makes a temporary
- * increase of the limits that `limits.ts` keeps. Implemented by `postgres`.
+ * LIMIT REQUESTS: people whom a limit stopped ask for more (docs/limits.md, Asking for more). An approval makes a
+ * temporary increase of the limit (`limits.ts`). Implemented by `postgres`.
  */
 import type { Budget } from "../../core/store/budget.ts";
 import type { Actor } from "../../core/store/directory.ts";
@@ -10,10 +10,10 @@ import type { Page, PageOf } from "./page.ts";
 export const limitRequestStates = ["open", "approved", "declined", "withdrawn", "expired"] as const;
 export type LimitRequestState = (typeof limitRequestStates)[number];
 
-/** The limit of a subject for which somebody asks for more. */
+/** The limit for which somebody asks for more. */
 export interface AskedLimit extends Pick<LimitSubject, "subject" | "organizationId"> {
   subjectId: string;
-  /** The models that the limit is for; "": all. */
+  /** The pattern of the models to which the limit applies; "": all models. */
   models: string;
   limit: keyof Budget;
 }
@@ -22,12 +22,12 @@ export interface NewLimitRequest extends AskedLimit {
   /** `lreq_` + UUIDv7 hex. */
   id: string;
   personId: string;
-  /** The value of the limit when somebody asked, in the unit in which it counts. */
+  /** The value of the limit at the time of the limit request, in the limit's unit (nanos for money). */
   value: number;
-  /** How much is asked for; null: the decision says how much. */
+  /** The requested value; null: the administrator who decides chooses it. */
   asked: number | null;
   message: string;
-  /** The inference request that was refused; null: none is named. */
+  /** The refused inference request that led to the limit request; null: the person named none. */
   requestId: string | null;
 }
 
@@ -43,20 +43,23 @@ export interface StoredLimitRequest extends NewLimitRequest {
   state: LimitRequestState;
   decidedAt: Date | null;
   decidedBy: Actor | null;
-  /** How much was granted, and until when. */
+  /** The granted value, and the instant at which it ends; null: nothing was granted. */
   granted: number | null;
   until: Date | null;
-  /** Why the request was declined. */
+  /** The reason why the request was declined. */
   reason: string | null;
 }
 
-/** How many requests of a person in an organization can be open at a time. */
+/** The most limit requests that a person can have open in an organization. */
 export const openLimitRequests_max = 3;
-/** How many a person makes in an organization within a day: each is told to every destination of notices. */
+/**
+ * The most limit requests of a person in an organization within a day. They are bounded because each one is sent to
+ * every destination of notices.
+ */
 export const limitRequestsADay_max = 20;
-/** How long a request is open. */
+/** The days for which a limit request is open. */
 export const limitRequest_days = 7;
-/** How long a request is kept after it is no longer open. */
+/** The days for which a limit request is kept after it is no longer open. */
 export const limitRequestKept_days = 400;
 
 export interface LimitRequestQuery extends Page {
@@ -65,7 +68,7 @@ export interface LimitRequestQuery extends Page {
   state?: LimitRequestState | undefined;
 }
 
-/** An approval: how much is granted, until when, and the change of limits that grants it. */
+/** An approval: the granted value, its end, and the change of limits that grants it. */
 export interface Approval {
   actor: Actor;
   granted: number;
@@ -78,15 +81,16 @@ export interface Approval {
 type Told = Record<string, unknown> | null;
 
 /**
- * Why a request cannot be decided: it is no longer open, its subject no longer exists, or its organization is closed.
+ * The reason why a request cannot be decided: it is no longer open (`not_open`), its subject no longer exists (`gone`),
+ * or its organization is closed.
  */
 type Undecided = "not_open" | "gone" | "closed";
 
 export interface LimitRequestAdministration {
   /**
    * Opens a request. `details`: the details of the notice that the organization gets. `too_many`: too many requests of
-   * this person are open. `too_often`: the person has made too many within a day. `already`: a request for the same limit
-   * is open.
+   * this person are open. `too_often`: the person has made too many requests within a day. `already`: a request for the
+   * same limit is open.
    */
   openLimitRequest(
     wanted: NewLimitRequest,
@@ -95,9 +99,9 @@ export interface LimitRequestAdministration {
   findLimitRequest(id: string): Promise<StoredLimitRequest | null>;
   /** Pages through the requests in the order in which they were made. */
   pageLimitRequests(query: LimitRequestQuery): Promise<PageOf<StoredLimitRequest>>;
-  /** Raises the limit and closes the request in one act. */
+  /** Raises the limit and closes the request in one transaction. */
   approveLimitRequest(request: StoredLimitRequest, approval: Approval): Promise<StoredLimitRequest | Undecided>;
-  /** Closes the request without any effect. `reason`: why it is declined. */
+  /** Closes the request without a change of limits. `reason`: the reason why it is declined. */
   closeLimitRequest(
     id: string,
     closing: { actor: Actor; state: "declined" | "withdrawn"; reason: string | null; told: Told },

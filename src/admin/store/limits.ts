@@ -1,6 +1,6 @@
 /**
- * LIMITS: values that belong to organizations, teams, people in organizations, and keys, for all models or for a pattern of
- * them (docs/limits.md). One interface for all four; implemented by `postgres`.
+ * LIMITS: the limits of organizations, teams, people in organizations, and keys, for all models or for the models that
+ * match a pattern (docs/limits.md). One interface serves all four kinds of subjects; implemented by `postgres`.
  */
 import { createHash } from "node:crypto";
 import type { Budget } from "../../core/store/budget.ts";
@@ -10,7 +10,7 @@ import type { StandingSubject } from "../../features/telemetry/store/standing.ts
 import type { Stale } from "./change.ts";
 import type { Page, PageOf } from "./page.ts";
 
-/** Whose limits they are: the ID of an organization, a team, a person or a key. */
+/** The subject that limits apply to, with its ID: an organization, a team, a person or a key. */
 export interface LimitSubject {
   subject: StandingSubject;
   id: string;
@@ -18,32 +18,31 @@ export interface LimitSubject {
 }
 
 /**
- * Where a limit comes from: `team` and `organization` are the limits that a team or an organization gives to its keys
- * or its people.
+ * The source of a limit. `team` and `organization`: the default that the team or the organization sets for its keys or
+ * its people.
  */
 export type LimitOrigin = "own" | "team" | "organization" | "plan";
 
 /** A temporary increase: limits that are in force until an instant. */
 export interface Raise {
-  /** The models that the raise is for; "": all. */
+  /** The pattern of the models whose limits are raised; "": the limits for all models. */
   models: string;
-  /** The raised limits. Each is above the limit that it raises; null: not raised. */
+  /** The raised limits. Each is above the limit that it raises; null: this limit is not raised. */
   limits: Budget;
   until: Date;
   setAt: Date;
   setBy: Actor;
 }
 
-/** The stored values of a subject. In each value, null sets nothing, and `not_limited` means that nothing limits. */
+/**
+ * The stored values of a subject. A limit of null is not set, so that another source may set it; `not_limited` means
+ * that there is no limit.
+ */
 export interface LimitValues {
   own: Budget;
-  /**
-   * The limits of the subject's keys that have no limits of their own; only organizations and teams have this value.
-   */
+  /** The default limits for the subject's keys; only organizations and teams have them. */
   keys: Budget;
-  /**
-   * The limits of the subject's people who have no limits of their own; only organizations and teams have this value.
-   */
+  /** The default limits for the subject's people; only organizations and teams have them. */
   members: Budget;
   /** The subject's own limits for models, by their patterns. */
   models: ReadonlyMap<string, Budget>;
@@ -52,14 +51,13 @@ export interface LimitValues {
 }
 
 export interface SubjectLimits extends LimitSubject, LimitValues {
-  /** The ID by which the ledger and the standings (used shares of limits) know the subject. */
+  /** The subject's ID in the ledger and in the standings (used shares of limits). */
   countedId: string;
   /**
-   * The IDs by which the ledger and the standings know the subject's own limits for models, by the patterns of the
-   * models.
+   * The IDs in the ledger and in the standings of the subject's own limits for models, by the patterns of the models.
    */
   countedModels: ReadonlyMap<string, string>;
-  /** The slug of an organization, or the name of another subject. */
+  /** The subject's name; an organization's slug. */
   name: string | null;
   /** The limits in force without raises; null: not limited. */
   inForce: Budget;
@@ -70,7 +68,7 @@ export interface SubjectLimits extends LimitSubject, LimitValues {
 /** A raise that is to be set. */
 export type NewRaise = Pick<Raise, "models" | "limits" | "until">;
 
-/** The values that are to be set; those that are left out stay. */
+/** The values that are to be set; values that are left out stay. */
 export interface LimitsChange extends Partial<Pick<LimitValues, "own" | "keys" | "members" | "models">> {
   raises?: readonly NewRaise[];
 }
@@ -78,17 +76,14 @@ export interface LimitsChange extends Partial<Pick<LimitValues, "own" | "keys" |
 export interface LimitAdministration {
   /** The limits of a subject; null if there is no such subject. */
   limitsOf(subject: LimitSubject): Promise<SubjectLimits | null>;
-  /**
-   * Pages through the limits of those teams, people or keys of an organization that still exist, in the order of their
-   * IDs.
-   */
+  /** Pages through the limits of the existing teams, people or keys of an organization, in the order of their IDs. */
   pageLimits(
     page: Page & { organizationId: string; of: Exclude<StandingSubject, "organization"> },
   ): Promise<PageOf<SubjectLimits>>;
   /**
-   * Locks the subject, passes its values to `patch`, and sets what `patch` returns. The new values are in force at
-   * once, for running requests too. When this returns, the new limits also count what the subject had used before it
-   * was limited. `closed`: the organization is closed.
+   * Locks the subject, passes its values to `patch`, and sets the values that `patch` returns. They take effect
+   * immediately, for running requests too. When this returns, the new limits also count the usage from before they were
+   * set. `closed`: the organization is closed.
    */
   updateLimits(
     subject: LimitSubject,
@@ -97,7 +92,7 @@ export interface LimitAdministration {
   ): Promise<SubjectLimits | Stale<SubjectLimits> | "closed" | null>;
 }
 
-/** The ID by which the ledger counts a person in an organization: `usage_member` of the database. */
+/** The ledger's ID of a person in an organization: `usage_member` in the database. */
 export function memberIdOf(organizationId: string, personId: string): string {
   const text = bare(organizationId, "org_") + bare(personId, "per_");
   return `mem_${createHash("md5").update(text).digest("hex")}`;

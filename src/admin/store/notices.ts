@@ -1,6 +1,6 @@
 /**
- * DESTINATIONS of notices, as the store and the verbs of management return them: never with a secret. Of an address
- * that is a secret, they have only the host (docs/notices.md).
+ * DESTINATIONS of notices, as the store and the verbs of management return them: never with a secret. If the address
+ * itself is a secret, only its host is returned (docs/notices.md).
  */
 import Type from "typebox";
 import { id, instant } from "../../core/operations/fields.ts";
@@ -59,17 +59,23 @@ export const NoticeDestination = Type.Object(
 export type NoticeDestination = Value<typeof NoticeDestination>;
 
 export interface DestinationSettings extends Pick<NoticeDestination, "form" | "host" | "shares" | "keyExpiryDays"> {
-  /** A URL, or addresses of mail with commas between them; null: the address stays as it was, and so does the host. */
+  /** A URL, or addresses of mail with commas between them; null: the address and the host stay as they are. */
   address: string | null;
 }
 
-/** How many tests of one destination are sent in an hour: each asks another server, or mails other people. */
+/**
+ * The most tests of one destination in an hour. They are bounded because each calls another server, or sends mail to
+ * other people.
+ */
 export const tests_max = 20;
 
 export interface NoticeAdministration {
-  /** Whether there is a key that encrypts the addresses that are secrets. */
+  /** Whether SLUICE_SECRET_KEY is set, which encrypts the addresses that are secrets. */
   canSeal: boolean;
-  /** Pages through destinations, in the order of their ids: of one organization, or of all and of the operators. */
+  /**
+   * Pages through destinations in the order of their ids: the destinations of one organization, or all, including the
+   * operators'.
+   */
   pageDestinations(
     query: Page & {
       organizationId?: string | undefined;
@@ -79,9 +85,9 @@ export interface NoticeAdministration {
   ): Promise<PageOf<NoticeDestination>>;
   findDestination(owner: NoticeOwner, name: string): Promise<NoticeDestination | null>;
   /**
-   * Creates or changes a destination. `settings` are made of those before, while no other change of it can be made;
-   * null: there is none yet. The ID and the secret are for a new one. An existing destination keeps its own; with
-   * `renews`, it gets the given secret.
+   * Creates or changes a destination. `settings` returns the new settings for the current ones (null: the destination
+   * is new); the destination is locked meanwhile. A new destination gets the given ID and secret. An existing
+   * destination keeps its ID and secret; with `renews`, it gets the given secret.
    */
   setDestination(
     owner: NoticeOwner,
@@ -94,9 +100,9 @@ export interface NoticeAdministration {
   removeDestination(owner: NoticeOwner, name: string, actor: Actor): Promise<NoticeDestination | null>;
   /**
    * Adds a test notice to the queue of the destination, and returns the UUID of the notice. `waiting`: an earlier test
-   * has no outcome yet. `too_many`: there were `tests_max` within an hour.
+   * has no outcome yet. `too_many`: there were `tests_max` tests within an hour.
    */
   addTest(destination: NoticeDestination, actor: Actor): Promise<{ id: string } | "waiting" | "too_many">;
-  /** The outcome of a notice so far; null: there is no such notice any more. */
+  /** The outcome of a notice so far; null: the notice no longer exists. */
   outcome(noticeId: string): Promise<{ isDelivered: boolean; problem: string | null } | null>;
 }

@@ -16,6 +16,9 @@ export interface OperatorAdministration extends Operators {
   pageOperators(page: Page): Promise<PageOf<Operator>>;
   findOperator(nameOrId: string): Promise<Operator | null>;
   rotateOperator(rotation: Rotation): Promise<Operator | "revoked" | null>;
-  /** Revokes an operator. `last_admin`: nobody could administer any more, so nothing was changed. */
+  /**
+   * Revokes an operator. `last_admin`: nothing was changed, because nobody could have administered the service
+   * afterwards.
+   */
   revokeOperator(revocation: Revocation): Promise<Operator | "last_admin" | null>;
 }

@@ -1,4 +1,7 @@
-/** An ORGANIZATION, as the store returns it; verbs of management return it with its cap in money. Pure. */
+/**
+ * An ORGANIZATION, as the store returns it, with the cap of extra usage in nanos; verbs of management return the cap as
+ * money. Pure.
+ */
 import Type from "typebox";
 import { id, instant, version } from "../../core/operations/fields.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";

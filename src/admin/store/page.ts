@@ -1,11 +1,11 @@
 /** Types for pages of lists, and for requests that create something and may be sent again. */
 
-/** A page of a list: at most `limit` items, after the one with the id `after`. */
+/** The request for a page of a list: at most `limit` items, after the item with the id `after`. */
 export interface Page {
   after?: string | undefined;
   limit: number;
 }
-/** Filters a list: only subjects that have used at least this percentage of a window's limit. */
+/** Filters a list: only subjects that have used at least this percentage of the limit of one of their usage windows. */
 export interface OverShare {
   overPercent?: number | undefined;
 }
@@ -14,7 +14,7 @@ export interface PageOf<Item> {
   hasMore: boolean;
 }
 
-/** The identity of a request that creates something, by which its repeat is recognised: two SHA-256 hashes. */
+/** Two SHA-256 hashes that identify a request that creates something, so that a repeated request is recognised. */
 export interface Repeat {
   keyHash: Uint8Array;
   requestHash: Uint8Array;

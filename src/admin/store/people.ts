@@ -1,4 +1,7 @@
-/** The administration of PEOPLE: lists of them, and what is set for a person by hand. Implemented by `postgres`. */
+/**
+ * The administration of PEOPLE: lists of people, and the memberships and suspensions that are set by hand. Implemented
+ * by `postgres`.
+ */
 import type { Actor } from "../../core/store/directory.ts";
 import type { NamedMembership } from "../../core/store/people.ts";
 import type { KnownPerson, People } from "../../features/identity/store/people.ts";
@@ -9,7 +12,7 @@ export interface PersonQuery extends Page, OverShare {
   organizationId?: string | undefined;
   /** Only people whose membership is in this team. */
   teamId?: string | undefined;
-  /** Part of an e-mail address or a name, in any case. */
+  /** Part of an e-mail address or a name; case does not matter. */
   search?: string | undefined;
   suspended?: boolean | undefined;
   /** Only people for whom something was set by hand: a membership, limits of their own, or a suspension. */
@@ -17,7 +20,8 @@ export interface PersonQuery extends Page, OverShare {
 }
 
 /**
- * The person after a change, or why nothing changed. `last_admin`: nobody could administer any more (`administrators.ts`).
+ * The person after a change, or the reason why nothing changed. `last_admin`: nobody could have administered the
+ * service afterwards (`administrators.ts`).
  */
 export type PersonChanged = KnownPerson | Stale<KnownPerson> | "last_admin" | null;
 
@@ -33,11 +37,15 @@ export interface PeopleAdministration extends Pick<People, "findPerson"> {
   suspendPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
   resumePerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
   /**
-   * Erases the identity: subject, e-mail, name and groups. The memberships end, and the keys are revoked. If the issuer
-   * confirms the person again, the same ID returns, without what was given by hand; a suspension stays.
+   * Erases the identity: subject, e-mail, name and groups. The memberships end, and the keys are revoked. If the person
+   * signs in again later, the same ID returns, without the memberships and limits that were given by hand; a suspension
+   * stays.
    */
   forgetPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
-  /** Gives a membership by hand. It replaces an earlier one by hand for the same organization, or for the service. */
+  /**
+   * Gives a membership by hand. It replaces an earlier membership by hand for the same organization, or for the
+   * service.
+   */
   giveMembership(
     id: string,
     membership: NamedMembership,
@@ -45,8 +53,8 @@ export interface PeopleAdministration extends Pick<People, "findPerson"> {
     version?: number | null,
   ): Promise<PersonChanged | "no_organization" | "no_team">;
   /**
-   * Takes away a membership that was given by hand; a membership by a rule then counts again. `organizationId` null:
-   * the membership of the service.
+   * Takes away a membership that was given by hand; a membership by a rule of the configuration then takes effect
+   * again. `organizationId` null: the membership of the service.
    */
   takeMembership(
     id: string,

@@ -1,4 +1,4 @@
-/** A PLAN as administrators see it, and what they do with the plans that are made at run time. */
+/** A PLAN as administrators see it, and the interface for plans that are created at run time. */
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
@@ -23,13 +23,14 @@ const Stored = Type.Object({ ...planFields, session: limit(), week: limit(), mon
 export type Plan = Value<typeof Stored>;
 
 /**
- * Plans that are created at run time (docs/design/usage.md, Plans that change). Each act is one entry of the audit log.
+ * Plans that are created at run time (docs/design/usage.md, Plans that change). Each change adds one entry to the audit
+ * log.
  */
 export interface PlanAdministration {
   /** All plans in force, in the order of their names. */
   listPlans(): Promise<Plan[]>;
   createPlan(plan: PlanInForce, actor: string, repeat?: Repeat | undefined): Promise<Plan | KnownName | Repeated>;
-  /** Changes the given limits of a plan. With a `version`, the plan must still have it. */
+  /** Changes the given limits of a plan. If `version` is given, the plan must still have this version. */
   updatePlan(
     name: string,
     changes: Partial<PlanLimits>,
@@ -43,7 +44,7 @@ export interface PlanAdministration {
   ): Promise<Plan | Stale<Plan> | "of_file" | PlanUse | null>;
 }
 
-/** How many organizations are on a plan, with the names of the first few. */
+/** The number of organizations on a plan, and the slugs of the first few. */
 export interface PlanUse {
   plan: string;
   organizations: number;
@@ -52,21 +53,21 @@ export interface PlanUse {
 }
 
 /**
- * The plans in force, the same on every node. Limits are read from them when a hold grows and when a request is settled
- * (docs/design/usage.md, Plans that change). A thrown error is an outage.
+ * The plans in force, the same on every node. A plan's limits are also read when a running request's hold grows, and
+ * when a request is settled (docs/design/usage.md, Plans that change). A thrown error is an outage.
  */
 export interface PlanStore {
   inForce(): Promise<PlanInForce[]>;
   /**
    * Replaces the plans of the last published configuration file by the plans of this file, unless the published file
-   * was changed later than this one. `fileAge_ms`: how long ago this file was changed; null: there is no file, and any
-   * file takes precedence. Changes nothing if the file names plans that were created at run time.
+   * was changed later than this one. `fileAge_ms`: how long ago this file was changed; null: there is no file, so any
+   * published file takes precedence. Changes nothing if the file names plans that were created at run time.
    */
   publish(
     plans: readonly PlanInForce[],
     fileAge_ms: number | null,
   ): Promise<"published" | "same" | "older" | { taken: string[] }>;
-  /** Returns those of the names that belong to plans created at run time. */
+  /** Returns the names, among the given ones, that plans created at run time have. */
   taken(names: readonly string[]): Promise<string[]>;
 }
 

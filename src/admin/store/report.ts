@@ -1,9 +1,9 @@
 /**
- * The usage of a span of time by groups, from roll-ups and from the records that are in no roll-up yet, all read at one
- * instant. So the sum of a report equals the sum of the records (docs/design/metering.md, Roll-ups).
+ * The usage in a span of time by groups. A report reads roll-ups, and the records that are in no roll-up yet, at one
+ * instant. So its sum equals the sum of the records (docs/design/metering.md, Roll-ups).
  */
 
-/** The groups in the order of a report's columns. A query names at most one of the last three, which are periods. */
+/** The groups in the order of a report's columns. The last three are periods, of which a query names at most one. */
 export const reportGroups = [
   "organization",
   "team",
@@ -27,22 +27,23 @@ export interface ReportQuery {
   to: Date;
   by: readonly ReportGroup[];
   /**
-   * The time zone of the days and months by which to group, which all begin at full hours in UTC; absent or null: UTC.
+   * The time zone of the days and months by which to group; absent or null: UTC. Each of them must begin at a full hour
+   * in UTC.
    */
   zone?: string | null | undefined;
   /** The organization whose usage counts; null: all organizations. */
   organizationId: string | null;
-  /** Counts only usage with keys of this person; absent or null: with any. */
+  /** Counts only usage with keys of this person; absent or null: with any key. */
   personId?: string | null | undefined;
-  /** Counts only usage in this team, with this key, or of this model; absent: all. */
+  /** Counts only usage in this team, with this key, or of this model; absent: any. */
   teamId?: string | undefined;
   keyId?: string | undefined;
   model?: string | undefined;
-  /** Returns only this number of rows, those with the highest cost; absent: all. */
+  /** Returns only this number of rows, the rows with the highest cost; absent: all rows. */
   largest?: number | undefined;
   /**
-   * Returns only this number of groups, those with the highest cost in the whole span. The other groups are one row for
-   * each period. Absent: all groups.
+   * Returns only this number of groups, the groups with the highest cost in the whole span. All other groups are summed
+   * in one row for each period. Absent: all groups.
    */
   groups_max?: number | undefined;
   rows_max: number;
@@ -57,15 +58,15 @@ interface ReportCounts {
   cachedInputTokens: number;
   cacheWriteTokens: number;
   outputTokens: number;
-  /** The part of the output tokens that was reasoning. */
+  /** The reasoning tokens, which are also counted in the output tokens. */
   reasoningTokens: number;
 }
 
-/** Costs in nanos. Sums are exact beyond 2^53, too. */
+/** Costs in nanos, as `bigint`: sums are exact even beyond 2^53. */
 interface ReportCosts {
-  /** The charges, including the entries that an operator added to the month. */
+  /** All charges, including the entries that an operator added to the month. */
   nanos: bigint;
-  /** The part of the nanos that was extra usage. */
+  /** The part of `nanos` that was extra usage. */
   extraNanos: bigint;
   unchargedNanos: bigint;
   /** The nanos that were charged for each kind of token. */
@@ -77,9 +78,7 @@ interface ReportCosts {
 
 /** A row of a report. A group's field is null unless the report is by that group. */
 export interface ReportRow extends ReportMeasures {
-  /**
-   * The start of the hour, day or month (UTC). For a day or month of a time zone: its local date as if it were in UTC.
-   */
+  /** The start of the hour, day or month (UTC). For a day or month of a time zone: midnight UTC of its local date. */
   startsAt: Date | null;
   /** The organization. `slug` is null if the organization no longer exists. */
   organization: { id: string; slug: string | null; name: string | null } | null;
@@ -91,8 +90,8 @@ export interface ReportRow extends ReportMeasures {
    */
   person: { id: string | null; name: string | null } | null;
   /**
-   * The key. `id` is null in entries that an operator added, and `name` also if the key no longer exists. `labels`: the
-   * key's current labels.
+   * The key. `id` and `name` are null in entries that an operator added; `name` is also null if the key no longer
+   * exists. `labels`: the key's current labels.
    */
   key: { id: string | null; name: string | null; labels: Record<string, string> } | null;
   model: string | null;
@@ -103,14 +102,20 @@ export interface ReportRow extends ReportMeasures {
 }
 
 export interface UsageReport {
-  /** The instant of the reading, by the store's clock. */
+  /** The instant at which the report was read, by the store's clock. */
   at: Date;
-  /** The rows, the largest first if `largest` is set, else in no order. Null if there are more than `rows_max`. */
+  /**
+   * The rows: with `largest`, the row with the highest cost first, else unordered. Null if there are more than
+   * `rows_max`.
+   */
   rows: ReportRow[] | null;
-  /** The sum of all rows, also of those that are left out. Null if there are no rows. */
+  /** The sum of all rows, including rows that are left out. Null if there are no rows. */
   total: ReportMeasures | null;
   rowsLeftOut: number;
-  /** The requests that were admitted in the span and still run, and the nanos that they hold. They are in no row. */
+  /**
+   * The requests that were admitted in the span and still run, and the nanos that they hold. The rows do not count
+   * them.
+   */
   running: { requests: number; heldNanos: bigint };
 }
 

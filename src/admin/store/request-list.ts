@@ -1,4 +1,4 @@
-/** Inference requests as a list, the newest first: those that run, those that ended, and those that were refused. */
+/** Inference requests as a list, the newest first: running, ended and refused requests. */
 import type { Operation } from "../../core/store/ledger.ts";
 
 export const listedOutcomes = ["running", "completed", "cancelled", "failed", "refused"] as const;
@@ -15,12 +15,12 @@ export interface RequestQuery {
   outcome?: ListedOutcome | undefined;
   upstream?: string | undefined;
   /**
-   * When the request was admitted or refused: at `from` or later, and before `to`. The span of a report has the same
-   * bounds.
+   * Only requests that were admitted or refused at `from` or later, and before `to`; reports have the same half-open
+   * span.
    */
   from?: Date | undefined;
   to?: Date | undefined;
-  /** Only requests that are older than the one with this id. */
+  /** Only requests that are older than the request with this id. */
   before?: string | undefined;
   limit: number;
 }
@@ -32,10 +32,10 @@ export interface ListedRequest {
   keyId: string | null;
   /** The person to whom the key belongs. */
   personId: string | null;
-  /** The team that the key was in. */
+  /** The team of the key when the request was made. */
   teamId: string | null;
   /**
-   * The names of key, person and team; for a person without a name, the e-mail address. Null: the thing no longer
+   * The names of the key, the person and the team; for a person without a name, the e-mail address. Null: it no longer
    * exists, or has no name.
    */
   key: string | null;
@@ -68,10 +68,11 @@ export interface ListedRequest {
 
 export interface RequestPage {
   /**
-   * At most `limit` requests. There may be fewer, or none, even if more follow: a page reads a bounded number of rows.
+   * At most `limit` requests. Because a page reads a bounded number of rows, there may be fewer, or none, even if more
+   * requests follow.
    */
   items: ListedRequest[];
-  /** The id to give as `before` for the next page. Null: the list ends here. */
+  /** The id to give as `before` for the next page. Null: this is the last page. */
   next: string | null;
 }
 

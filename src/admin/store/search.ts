@@ -6,9 +6,9 @@ export type SearchedKind = (typeof searchedKinds)[number];
 export interface SearchQuery {
   text: string;
   kinds: readonly SearchedKind[];
-  /** Only things in this organization; absent: in any. */
+  /** Only things in this organization; absent: in any organization. */
   organizationId?: string | undefined;
-  /** Only keys of this person; absent: of anybody. */
+  /** Only keys of this person; absent: everybody's keys. */
   personId?: string | undefined;
   limit: number;
 }
@@ -19,17 +19,22 @@ export interface FoundThing {
   name: string;
   /** The slug of the thing's organization; null for a person, who may be in several. */
   organization: string | null;
-  /** The text that tells the thing from others of the same name: a slug, an e-mail address, whose key it is. */
+  /**
+   * The text that distinguishes the thing from others of the same name: a slug, an e-mail address, or a key's owner.
+   */
   detail: string | null;
   rank: Rank;
 }
 
-/** How well a name matches: 0: it is the text, or the ID begins with it; 1: it begins with it; 2: it contains it. */
+/**
+ * The rank of a match: 0: the name equals the text, or the ID begins with the text; 1: the name begins with the text;
+ * 2: the name contains it.
+ */
 export type Rank = 0 | 1 | 2;
 
 export interface Searching {
   /**
-   * Finds things by name or ID. Names that equal the text come first, then those that begin with it, then those that
+   * Finds things by name or ID. Names that equal the text come first, then names that begin with it, then names that
    * contain it.
    */
   search(query: SearchQuery): Promise<FoundThing[]>;

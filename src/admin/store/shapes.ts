@@ -1,6 +1,6 @@
 /**
- * The schemas of the fields of things that are kept. A thing has one schema: the store and the verbs of management
- * return it. Pure.
+ * The schemas of fields of stored things. The store and the verbs of management return a thing in one and the same
+ * schema. Pure.
  */
 import type { TSchema } from "typebox";
 import Type from "typebox";

@@ -1,19 +1,19 @@
-/** How engines answered in a span of time, by the records of the requests themselves. */
+/** Reports of how engines answered in a span of time, computed from the records of requests. */
 
 export interface UpstreamQuery {
-  /** The requests are those that were admitted at `from` or later, and before `to`. */
+  /** The report covers the requests that were admitted at `from` or later, and before `to`. */
   from: Date;
   to: Date;
   /** Only requests for which this upstream was asked last; absent: requests of all upstreams. */
   upstream?: string | undefined;
   model?: string | undefined;
-  /** Only requests of this organization; absent: of all. */
+  /** Only requests of this organization; absent: of all organizations. */
   organizationId?: string | undefined;
 }
 
 /**
  * Measures of requests that have ended. The times are percentiles: within this time, half of the requests (P50) or 95 %
- * of them (P95) had their first part, or ended. Null if none had.
+ * of them (P95) had the first part of their answer, or had ended. Null if no request had.
  */
 export interface UpstreamMeasures {
   requests: number;
@@ -35,7 +35,7 @@ export interface UpstreamReport {
   upstreams: (UpstreamMeasures & { upstream: string | null })[];
   /** Requests that failed, by the error that their clients got; the most frequent first. */
   failures: { upstream: string | null; code: string | null; requests: number }[];
-  /** Attempts that another attempt followed, by their outcome. */
+  /** Attempts after which another attempt was made, by their outcome. */
   followed: { upstream: string; outcome: string; attempts: number }[];
 }
 
