@@ -1,7 +1,4 @@
-/**
- * Limits how many failures one client address may cause: codes, tokens, cookies and answers of an issuer that are not
- * valid.
- */
+/** Limits how many invalid codes, tokens, cookies and issuer responses one client address may send. */
 import type { Call } from "../../core/http/call.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import type { IdentityParts } from "../../features/identity/identity.ts";
@@ -12,8 +9,8 @@ import { cookieIn } from "./cookies.ts";
 import type { Visit } from "./place.ts";
 
 /**
- * Runs the check. A result that is false or null counts as a failure. Throws SlowRefusal if the client's address had
- * too many failures.
+ * Runs the check. A result that is false or null counts as a failure of the client's address. Throws SlowRefusal if the
+ * address has had too many failures.
  */
 export async function bounded<Answer>(
   { unknown }: Pick<IdentityParts, "unknown">,
@@ -39,7 +36,9 @@ function isFailure(thrown: unknown): boolean {
   return thrown instanceof IssuerRefused || (thrown instanceof TokenRefused && !thrown.isExpected);
 }
 
-/** The session that the browser's cookie names, at the console or at the page for devices (place.ts). */
+/**
+ * The session that the browser's cookie names, for the console or the page for devices (place.ts); null: there is none.
+ */
 export async function sessionOf({ parts, place, call }: Visit): Promise<CurrentSession | null> {
   const secret = cookieIn(call.request.headers, place.session);
   if (secret === null) return null;

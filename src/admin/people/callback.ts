@@ -1,5 +1,6 @@
 /**
- * Sends a browser to an issuer, and signs it in when it returns. Both the console and the page for devices use this.
+ * Redirects a browser to an issuer, and signs the browser in when it returns. Both the console and the page for devices
+ * use this.
  */
 import { hashOf } from "../../features/identity/identity.ts";
 import { attempt_ms, beginSignIn, finishSignIn } from "../../features/identity/sign-in.ts";
@@ -8,7 +9,7 @@ import { cookieIn, endCookie, setCookie } from "./cookies.ts";
 import { redirect } from "./html.ts";
 import type { Visit } from "./place.ts";
 
-/** Sends the browser to the issuer. `returnTo`: the path on this server to which the browser returns afterwards. */
+/** Redirects the browser to the issuer. `returnTo`: the path on this server to which the browser returns afterwards. */
 export async function toIssuer(
   { parts, place }: Visit,
   { issuer, returnTo }: { issuer: string | null; returnTo: string },
@@ -19,7 +20,8 @@ export async function toIssuer(
 }
 
 /**
- * Signs the browser in when it returns from the issuer: it gets a session with a new id, and its earlier session ends.
+ * Signs the browser in when it returns from the issuer: the browser gets a session with a new id, and its earlier
+ * session ends.
  */
 export async function fromIssuer(
   { parts, place, call, query }: Visit,
@@ -32,7 +34,7 @@ export async function fromIssuer(
   const { secret, returnTo, code } = await bounded(parts, call, () => finishSignIn(parts, { kind, answer, cookie }));
   const earlier = cookieIn(headers, place.session);
   if (earlier) await endEarlier(earlier);
-  // A fragment stays in the browser, so that no log of a proxy has the code.
+  // The code is in the fragment, which browsers do not send, so it appears in no proxy's log.
   return redirect(code === null ? returnTo : `${returnTo}#code=${code}`, [
     setCookie(place.session, secret),
     endCookie(place.attempt),

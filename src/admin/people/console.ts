@@ -1,6 +1,6 @@
 /**
- * Serves the port of the console: its pages, signing in and out, the unsubscribe links of mails, and the verbs of
- * management for the people and operators who are signed in.
+ * Serves the console's port: the pages, signing in and out, the unsubscribe links of mails, and the verbs of management
+ * for people and operators who are signed in.
  */
 
 import type { Framed } from "../../core/http/frame.ts";
@@ -28,13 +28,13 @@ export interface ConsoleServed {
   /** The management interface of the operator's port: the same verbs, contexts and contract. */
   management: ManagementEntrance;
   files: ConsoleFiles;
-  /** The subscriptions that the links in mails end or renew. */
+  /** The subscriptions to mails, which the unsubscribe links end and renew. */
   subscriptions: Subscriptions;
 }
 
 interface MountedConsole {
   operations: Operation[];
-  /** Serves the addresses of pages, which are not operations. */
+  /** Serves the addresses of pages; all other addresses of the port are operations. */
   page: Framed;
 }
 
@@ -86,7 +86,7 @@ function pageOperations(parts: ConsoleParts, pages: ConsolePages): Operation[] {
   ];
 }
 
-/** The operations of signing in through an issuer. */
+/** The operations for signing in through an issuer. */
 function issuerOperations(parts: ConsoleParts, people: IdentityParts): Operation[] {
   return [
     forBrowsers(people, "console", {
@@ -106,8 +106,8 @@ function issuerOperations(parts: ConsoleParts, people: IdentityParts): Operation
 }
 
 /**
- * Lets sessions of the console use the verbs. A session may do what an operator's token of the same role may do. Tokens
- * in headers are refused here.
+ * Lets sessions of the console use the verbs. A session may do what an operator's token of the same role may do. The
+ * console's port refuses tokens in headers.
  */
 function consoleEntrance(parts: ConsoleParts, management: ManagementEntrance): ManagementEntrance {
   return {

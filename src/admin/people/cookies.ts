@@ -1,6 +1,7 @@
 /**
- * Cookies of browsers that are signed in. Each is opaque, no script can read it, and no other site sends it along. With HTTPS
- * its name begins with `__Host-`, so that no other host of the domain can set it. Pure.
+ * Cookies of browsers that are signed in. Each value is opaque, no script can read the cookie, and requests from pages
+ * of other sites do not carry it, except links. With HTTPS its name begins with `__Host-`, so that no other host of the
+ * domain can set it. Pure.
  */
 
 /** The origin that sets a cookie, such as `https://console.example`. */
@@ -14,14 +15,17 @@ export interface CookieName {
 const isSecure = (origin: Origin) => origin.startsWith("https:");
 const written = ({ name, origin }: CookieName) => (isSecure(origin) ? `__Host-${name}` : name);
 
-/** The value of the cookie. Null: it is missing, or there are several, of which somebody else may have set one. */
+/**
+ * The value of the cookie. Null: the cookie is missing, or there are several of this name, one of which another site
+ * may have set.
+ */
 export function cookieIn(headers: Headers, cookie: CookieName): string | null {
   const prefix = `${written(cookie)}=`;
   const values = (headers.get("cookie") ?? "").split(/; ?/).filter((pair) => pair.startsWith(prefix));
   return values.length === 1 ? values[0]!.slice(prefix.length) : null;
 }
 
-/** The value of the header `Set-Cookie`. `lasts_s`: null for as long as the browser runs. */
+/** The value of the header `Set-Cookie`. `lasts_s`: the lifetime in seconds; null: until the browser is closed. */
 export function setCookie(cookie: CookieName, value: string, lasts_s: number | null = null): string {
   const parts = [`${written(cookie)}=${value}`, "Path=/", "HttpOnly", "SameSite=Lax"];
   if (isSecure(cookie.origin)) parts.push("Secure");

@@ -1,6 +1,7 @@
 /**
- * The page on which a person approves a device. The browser goes to the issuer first. A code in the link fills in the form, but
- * never submits it. The page shows the program and its address before the person can approve.
+ * The page on which a person approves a device. The person signs in at the issuer first. A code in the link is filled
+ * into the form, but never submitted without the person. The page shows the program and its address before the person
+ * can approve.
  */
 
 import { Fault } from "../../core/inference/fault.ts";
@@ -57,7 +58,7 @@ ${problem === "" ? null : html`<p><strong>${problem}</strong></p>`}
 <p class="note">Type a code only if you have just begun this sign-in yourself. Nobody who helps you needs one.</p>`;
 }
 
-/** Calls `handle` with the session to which the page of the form belongs, and with the fields. */
+/** Calls `handle` with the form's fields and with the session. Throws if the form was made for another session. */
 async function withForm(
   visit: Visit,
   handle: (visit: Visit, session: CurrentSession, fields: Fields) => Promise<Response>,
@@ -69,7 +70,7 @@ async function withForm(
   return handle(visit, session, fields);
 }
 
-/** The device that waits under the typed code, or a page that says what is wrong. */
+/** The device request with the typed code, or a page that says what is wrong. */
 async function deviceOf({ parts, call }: Visit, session: CurrentSession, fields: Fields) {
   const text = fields.get("user_code") ?? "";
   const found = await findDevice(parts, { text, address: call.client, personId: session.known.id });
@@ -133,7 +134,7 @@ async function decided(visit: Visit, session: CurrentSession, fields: Fields): P
   return page("Approved", body, { cookies: [endCookie(place.session)] });
 }
 
-/** A link for each issuer, since a form may not lead to another host. */
+/** A link for each issuer, since the pages may not submit a form to another host. */
 function signInLinks(parts: IdentityParts, path: string, more: Record<string, string> = {}): Html {
   const links = issuersOf(identityOf(parts)).map(({ issuer, name }) => {
     const query = new URLSearchParams({ issuer, ...more });
@@ -142,7 +143,7 @@ function signInLinks(parts: IdentityParts, path: string, more: Record<string, st
   return html`<p>${links}</p>`;
 }
 
-/** The fault of a form that was made for another session. */
+/** The fault for a form that was made for another session. */
 function staleForm(): Fault {
   return new Fault("invalid_value", "This page belongs to another session. Open it again, and try again.");
 }

@@ -1,11 +1,15 @@
-/** Serves the files of the console: one document at the addresses of all pages, and assets whose names have a hash. */
+/**
+ * Serves the files of the console: one HTML document at the addresses of all pages, and assets whose names contain a
+ * hash.
+ */
 import { gzipSync } from "node:zlib";
 import { takesGzip } from "../../core/http/accept.ts";
 import { pathOf } from "../../core/operations/path.ts";
 import type { ConsoleFile, ConsoleFiles } from "../console/files.ts";
 
 /**
- * The content security policy of a page. The only script within the document that may run is the one that was built.
+ * The content security policy of a page. The only inline script that may run is `script`, which the build put into the
+ * document.
  */
 const policyWith = (script: string) =>
   [
@@ -34,7 +38,7 @@ export const assetsPath = "/assets/{id}";
 
 export interface ConsolePages {
   document(request: Request): Response;
-  /** The response with an asset; null: there is no such file. */
+  /** The response with the requested asset; null: there is no such file. */
   asset(request: Request): Response | null;
 }
 
@@ -47,12 +51,15 @@ export function consolePages({ document, script, assets }: ConsoleFiles): Consol
   return { document: page, asset: (request) => files.get(pathOf(request))?.(request) ?? null };
 }
 
-/** Reports whether a browser asks for a page, and not a program for a path that does not exist. */
+/**
+ * Reports whether the request comes from a browser that wants a page, and not from a program that calls a path which
+ * does not exist.
+ */
 export function wantsPage({ method, headers }: Request): boolean {
   return (method === "GET" || method === "HEAD") && /\btext\/html\b/i.test(headers.get("accept") ?? "");
 }
 
-/** Reports whether a browser asks for a page, at an address where programs get JSON. */
+/** Reports whether the request prefers a page to JSON, at an address that serves both. */
 export function prefersPage(request: Request): boolean {
   return wantsPage(request) && weightOf(request, "text/html") > weightOf(request, "application/json");
 }
@@ -71,7 +78,7 @@ interface Serving {
   caching: string;
 }
 
-/** Serves a file. It is compressed for the first client that takes gzip, and the compressed bytes are kept. */
+/** Serves a file. The file is compressed for the first client that accepts gzip, and the compressed bytes are kept. */
 function served({ bytes, type }: ConsoleFile, { policy, caching }: Serving): (request: Request) => Response {
   const own = new Uint8Array(bytes);
   const etag = `"${Bun.hash(own).toString(36)}"`;

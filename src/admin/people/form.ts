@@ -1,4 +1,6 @@
-/** Reads a form, or a JSON object with texts, into names and texts. A repeated field is refused. */
+/**
+ * Reads a form, or a JSON object whose values are texts, into a map from names to texts. A repeated field is refused.
+ */
 import { readPieces } from "../../core/body/pieces.ts";
 import type { Call } from "../../core/http/call.ts";
 import { Fault } from "../../core/inference/fault.ts";

@@ -1,6 +1,8 @@
-/** Pages without a script: text that is always escaped, one style, and a policy that allows nothing else. Pure. */
+/**
+ * Pages without scripts: all text is escaped, and the content security policy allows only the one style sheet. Pure.
+ */
 
-/** Text that needs no escaping. */
+/** HTML text, which is not escaped again. */
 export class Html {
   constructor(readonly text: string) {}
 }
@@ -63,8 +65,8 @@ const policy = [
 ].join("; ");
 
 /**
- * The headers of every answer to a browser. The referrer policy lets our own pages get a referrer: without one,
- * browsers would send forms without an `Origin`.
+ * The headers of every response to a browser. The referrer policy lets browsers send a referrer to the pages of this
+ * server: without a referrer, they would send forms without an `Origin`.
  */
 const browserHeaders = {
   "cache-control": "no-store",

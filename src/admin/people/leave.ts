@@ -1,4 +1,4 @@
-/** Receives the notice of an issuer that a person has signed out (OpenID Connect Back-Channel Logout). */
+/** Receives an issuer's notification that a person has signed out (OpenID Connect Back-Channel Logout). */
 
 import { json } from "../../core/http/json.ts";
 import type { Operation } from "../../core/operations/operation.ts";
@@ -24,7 +24,7 @@ export function backchannelLogout(parts: IdentityParts): Operation {
         if (thrown instanceof NotConfigured) throw notThere(call);
         if (!(thrown instanceof IssuerRefused || thrown instanceof IssuerAway)) throw thrown;
         log.event("warn", "issuer_logout_refused", { request_id: call.requestId, cause: thrown.message });
-        // The same message for all causes, so that a sender learns nothing.
+        // The message is the same for all causes, so that a sender of forged tokens learns nothing.
         return thrown instanceof IssuerAway
           ? json(
               503,

@@ -1,7 +1,7 @@
 /**
- * POST /api/limit-requests: a person asks for a higher limit, with a key or a sign-in's token instead of a session of
- * the console. Such a credential may call no other verb of management. The request itself grants nothing: an
- * administrator decides.
+ * POST /api/limit-requests: a person asks for a higher limit, authenticated by a key or a sign-in's token instead of a
+ * session of the console. Such a credential may call no other verb of management. The limit request itself grants
+ * nothing: an administrator decides.
  */
 
 import { planOf } from "../../core/admission/allowance.ts";

@@ -1,6 +1,7 @@
 /**
- * The endpoints for devices and workloads: metadata (RFC 8414), a code for a device (RFC 8628), tokens (RFC 6749, 7523),
- * revocation (RFC 7009). There are no client secrets: a code, a refresh token or an assertion authenticates a client.
+ * The endpoints for devices and workloads: metadata (RFC 8414), a code for a device (RFC 8628), tokens (RFC 6749,
+ * 7523), revocation (RFC 7009). Clients have no secrets: a code, a refresh token or an assertion authenticates each
+ * request.
  */
 import type { Call } from "../../core/http/call.ts";
 import { cleaned } from "../../core/http/call-notes.ts";
@@ -31,14 +32,14 @@ const paths = {
   metadata: "/.well-known/oauth-authorization-server",
   device: "/oauth/device_authorization",
   token: "/oauth/token",
-  /** The path that the SDKs of Anthropic use. */
+  /** The second path of the token endpoint, which Anthropic's SDKs use. */
   otherToken: "/v1/oauth/token",
   revoke: "/oauth/revoke",
 };
 
 type Grant = (parts: IdentityParts, fields: Fields) => Promise<Tokens>;
 
-/** Grants by `grant_type`, which is any text that a client sends. */
+/** The handlers of grants by `grant_type`. The keys are plain strings because a client may send any text. */
 const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
   [
     "urn:ietf:params:oauth:grant-type:device_code",
@@ -110,7 +111,7 @@ async function deviceAuthorization(parts: IdentityParts, call: Call, fields: Fie
 const waitMinute = { "retry-after": "60" };
 const agent_chars_max = 200;
 
-/** The name of the calling program, which the program chooses itself. */
+/** The name of the calling program, as the program itself reports it. */
 function agentOf({ request }: Call, fields: Fields): string {
   const words = [fields.get("client_id"), fields.get("surface"), request.headers.get("user-agent")];
   return cleaned([...new Set(words)].filter(Boolean).join(" "), agent_chars_max) || "unknown";
@@ -130,7 +131,7 @@ function answerOf({ accessToken, lasts_s, refreshToken, scopes: granted, email }
     expires_in: lasts_s,
     scope: granted.join(" "),
     ...(refreshToken === null ? {} : { refresh_token: refreshToken }),
-    // Not part of the standard. Clients show it, so that people notice a sign-in that is not their own.
+    // The address is not part of the standard. Clients show it, so that people notice a sign-in that is not their own.
     ...(email ? { email } : {}),
   };
 }

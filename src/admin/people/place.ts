@@ -1,7 +1,7 @@
 /**
- * The places at which browsers sign in: the console, on a port of its own, and the page for devices, on the port of the
- * service. Each has an origin from the settings, never from a `Host`; it has cookies and sessions of its own; and it answers
- * only under its own name (docs/identity.md, The console).
+ * The two places (sites) at which browsers sign in: the console, on a separate port, and the page for devices, on the
+ * port of the service. Each place has its origin from the settings, never from a `Host`; it has its own cookies and
+ * sessions; and it answers only requests for its own host name (docs/identity.md, The console).
  */
 import type { Call } from "../../core/http/call.ts";
 import { Fault } from "../../core/inference/fault.ts";
@@ -18,10 +18,10 @@ import { html, page } from "./html.ts";
 
 export interface SignInPlace {
   kind: SessionKind;
-  /** The origin, such as `https://console.example`. */
+  /** The origin of the place, such as `https://console.example`. */
   origin: string;
   redirectUri: string;
-  /** The cookies of a session, and of a sign-in that has begun. */
+  /** The names of the cookie of a session, and of the cookie of a sign-in that has begun. */
   session: CookieName;
   attempt: CookieName;
 }
@@ -35,8 +35,8 @@ export function placeOf(parts: IdentityParts, kind: SessionKind): SignInPlace {
     kind,
     origin,
     redirectUri: `${origin}/oauth/callback`,
-    // Each sign-in place has cookie names of its own: browsers ignore ports in cookies, so one place may get the
-    // cookies of the other.
+    // The places have different cookie names: browsers ignore ports in cookies, so a place may receive the other
+    // place's cookies.
     session: { name: `sluice-${kind}`, origin },
     attempt: { name: `sluice-${kind}-sign-in`, origin },
   };
@@ -58,8 +58,8 @@ interface Served {
 }
 
 /**
- * An operation for browsers at a sign-in place. It is served only under the name of the place, and takes a POST only
- * from the place's pages.
+ * An operation for browsers at a sign-in place. The operation is served only under the host name of the place, and
+ * accepts a POST only from the place's own pages.
  */
 export function forBrowsers(parts: IdentityParts, kind: SessionKind, { id, method, path, handle }: Served): Operation {
   return unlisted({
@@ -80,7 +80,7 @@ export function forBrowsers(parts: IdentityParts, kind: SessionKind, { id, metho
   });
 }
 
-/** Refuses a `Host` that none of the origins has, so that no other name leads here. `what` begins the message. */
+/** Refuses a request whose `Host` is not the host of one of the origins. `what`: the beginning of the message. */
 export function requireHost({ request }: Call, origins: readonly string[], what: string): void {
   if (hostsNamed(origins.map((origin) => new URL(origin).hostname))(request.headers.get("host"))) return;
   throw new Fault("host_not_allowed", `${what} doesn't answer to this host name. Use ${origins[0] ?? ""}.`);

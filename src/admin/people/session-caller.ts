@@ -1,7 +1,7 @@
 /**
- * The caller that a session of the console stands for in the verbs of management. A person acts by one membership at a
- * time: always by that of an `admin` of the service, else by the one in the organization that the request names, else by
- * a role for the service, else by the first membership. Pure.
+ * The caller of management verbs for a session of the console. A person acts through one membership at a time: always
+ * the membership as `admin` of the service, if there is one; else the membership in the organization that the request
+ * names; else a membership of the whole service; else the first membership. Pure.
  */
 
 import { Fault } from "../../core/inference/fault.ts";
@@ -14,7 +14,8 @@ export const organizationHeader = "x-sluice-organization";
 
 export function callerOf(session: ConsoleSession, organization: string | null): Caller {
   if (session.kind === "person") return personCaller(session.person.known, organization);
-  // The browser that opened the link of a node on its own machine acts as the machine's user, as the commands there do.
+  // A browser that opened a link from `sluice console` acts as the user of the node's machine, like commands on that
+  // machine.
   return session.operator
     ? operatorCaller(session.operator)
     : { ...localCaller(`cli:${session.localUser}`), name: session.localUser };

@@ -1,4 +1,7 @@
-/** The operations of the console's sessions: who is signed in, signing in, signing out. The pages call them: docs/console.md. */
+/**
+ * The operations of the console's sessions: reading who is signed in, signing in, and signing out. The console's pages
+ * call them: docs/console.md.
+ */
 import type { Call } from "../../core/http/call.ts";
 import { json } from "../../core/http/json.ts";
 import { Fault } from "../../core/inference/fault.ts";
@@ -55,7 +58,10 @@ export function sessionOperations(parts: ConsoleParts): Operation[] {
   ];
 }
 
-/** The ways to sign in. Each issuer is a link and not a form, since our pages may not submit a form to another host. */
+/**
+ * The ways to sign in. Each issuer is a link and not a form, since the console's pages may not submit a form to another
+ * host.
+ */
 function waysIn({ people, links }: ConsoleParts) {
   const identity = people?.identity() ?? null;
   const issuers = (identity ? issuersOf(identity) : []).map(({ issuer, name }) => ({
@@ -65,7 +71,10 @@ function waysIn({ people, links }: ConsoleParts) {
   return { issuers, operator: true, embedded: links !== null };
 }
 
-/** Who is signed in, and what they may do in `organization`; null: in the organization in which they act by default. */
+/**
+ * The person or operator who is signed in, with their rights in `organization`; null: in the organization in which they
+ * act by default.
+ */
 async function listed(parts: ConsoleParts, session: ConsoleSession, organization: string | null): Promise<object> {
   const { role } = callerOf(session, organization);
   const known = session.kind === "person" ? session.person.known : null;
@@ -107,7 +116,7 @@ function membershipsOf({ memberships }: KnownPerson) {
     }));
 }
 
-/** The issuer's page for signing out. Null: the issuer has none, or cannot be reached. */
+/** The URL of the issuer's page for signing out. Null: the issuer has no such page, or cannot be reached. */
 async function issuersSignOut({ people, origins }: ConsoleParts, name: string): Promise<URL | null> {
   const issuer = people && issuerNamed(identityOf(people), name);
   if (!people || !issuer) return null;
@@ -137,14 +146,14 @@ async function withLink(parts: ConsoleParts, call: Call): Promise<Response> {
   return signedIn(parts, call, session);
 }
 
-/** Gives the browser a new session, and ends the one that it had before. */
+/** Gives the browser a new session, and ends the browser's earlier session. */
 async function signedIn(parts: ConsoleParts, call: Call, { cookie, secret }: NewSession): Promise<Response> {
   await endConsoleSession(parts, cookieOf(parts, call));
   const headers = { "set-cookie": setCookie(consoleCookie(parts), cookie) };
   return begun(parts, call, { cookie, secret }, headers);
 }
 
-/** Gives the page its secret together with who is signed in, so that the page need not ask again. */
+/** Sends the page the session's secret and, to save a second request, who is signed in. */
 async function begun(
   parts: ConsoleParts,
   call: Call,

@@ -1,8 +1,8 @@
 /**
- * The page to which a mail's link that unsubscribes leads (docs/notices.md, Mail). Reading the page does nothing,
- * because scanners of mail follow every link; its button acts, and so does the one POST that mail programs send (RFC
- * 8058). Mail programs have no cookie and no origin: the secret in the address is all that a request needs, and it
- * permits nothing else.
+ * The page of the unsubscribe link in a mail (docs/notices.md, Mail). A GET of the page changes nothing, because mail
+ * scanners follow every link; only the button on the page and the one-click POST of mail programs (RFC 8058)
+ * unsubscribe. Mail programs send no cookie and no origin: the secret in the URL authorizes the request, and permits
+ * nothing else.
  */
 import type { Call } from "../../core/http/call.ts";
 import type { Operation } from "../../core/operations/operation.ts";

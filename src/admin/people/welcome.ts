@@ -1,6 +1,6 @@
 /**
- * The page at the address of the service, for people who open it in a browser; programs that probe there get JSON. It shows the
- * public address of the settings, else the one by which the browser came.
+ * The page at the address of the service, for people who open it in a browser; programs that probe there get JSON. The
+ * page shows the public address from the settings, else the address that the browser called.
  */
 import type { Identity } from "../../core/auth/identity.ts";
 import type { Operation } from "../../core/operations/operation.ts";
@@ -11,7 +11,7 @@ import { type Html, html, page } from "./html.ts";
 interface WelcomeParts {
   /** The issuers and rules in force; null: nobody signs in through an issuer. */
   identity(): Identity | null;
-  /** The addresses of the console; if there are several, those on this machine. Empty: the console does not listen. */
+  /** The addresses of the console. Several addresses are all on this machine. Empty: the console does not listen. */
   consoleOrigins(): readonly string[];
   /** Whether the port itself speaks HTTPS, which the URL of a request does not say (core/http/listen.ts). */
   isSecure: boolean;
@@ -54,7 +54,7 @@ ${isForPeople ? html`<li><a href="device">Approve a device</a> that shows a code
 const entrance = (console: string): Html =>
   html`<p><a class="button main" href="${console}/">Sign in</a><a class="button" href="${console}/connect">Connect</a></p>`;
 
-/** The address by which the browser came. A proxy in front that speaks HTTPS says so in a header. */
+/** The address that the browser called. If a proxy in front speaks HTTPS, a header says so. */
 function originOf({ url, headers }: Request, isSecure: boolean): URL {
   const here = new URL(url);
   if (isSecure || headers.get("x-forwarded-proto") === "https") here.protocol = "https:";
@@ -62,8 +62,8 @@ function originOf({ url, headers }: Request, isSecure: boolean): URL {
 }
 
 /**
- * The address of the console for this browser. A console on this machine alone is of use only to a browser on this
- * machine, under the name that it used.
+ * The address of the console for this browser. A console that listens only on this machine has several addresses, and
+ * only a browser that called one of these names gets that one.
  */
 function consoleFor(origins: readonly string[], hostname: string): string | null {
   const [first] = origins;

@@ -1,7 +1,7 @@
 /**
- * GET /managed/settings: the settings that Claude Code takes at a sign-in, if the operator wants it. They name the
- * models that the caller may use, and a model for Claude Code's small tasks: by itself, Claude Code knows only models
- * of its maker for these tasks.
+ * GET /managed/settings: the settings that Claude Code reads at a sign-in, if the operator has turned them on. They
+ * name the models that the caller may use, and a model for Claude Code's small tasks, for which it would otherwise name
+ * a model of Anthropic.
  */
 import { json } from "../../../core/http/json.ts";
 import type { Model } from "../../../core/inference/model.ts";
@@ -37,7 +37,7 @@ export function managedSettings({ identity }: Pick<IdentityParts, "identity">): 
   });
 }
 
-/** The models for Claude Code that a key may use at this time, in milliseconds since the epoch. */
+/** The models that Claude Code can work with and the key may use. `now_ms`: milliseconds since the epoch. */
 export function modelsFor(key: AllowedModels, catalog: Catalog, now_ms: number): CatalogModel[] {
   const served = servedNames(catalog, now_ms).filter(({ name, model }) => name === model.id);
   return served.map(({ model }) => model).filter((model) => model.capabilities.has("tools") && isAllowed(model, key));
@@ -50,13 +50,16 @@ function settingsFor(models: readonly Model[]) {
     availableModels: models.map((model) => model.id),
     env: {
       ANTHROPIC_DEFAULT_HAIKU_MODEL: id,
-      // Claude Code has one limit of the context for all models.
+      // Claude Code has only one setting of the context size, for all models.
       CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(contextTokens),
     },
   };
 }
 
-/** The value as JSON with sorted keys at every level and without spaces, as Claude Code writes it for its checksum. */
+/**
+ * The value as JSON with sorted keys at every level and without spaces, the form over which Claude Code computes its
+ * checksum.
+ */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);

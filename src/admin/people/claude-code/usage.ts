@@ -1,6 +1,6 @@
 /**
- * GET /api/oauth/usage: the limit that is also in the headers of answers to Claude Code, in money, for Claude Code's
- * own page of usage.
+ * GET /api/oauth/usage: the limit that responses to Claude Code also have in their headers, here in money, for the
+ * usage page within Claude Code.
  */
 import { planOf } from "../../../core/admission/allowance.ts";
 import { json } from "../../../core/http/json.ts";
@@ -54,5 +54,5 @@ function usageBody(caps: readonly Cap[], currency: Currency, month_used: number)
 
 const percent = (cap: Cap) => Math.floor(shareOf(cap) * 100);
 
-/** An amount in whole hundredths of the currency, and never below 0. */
+/** Nanos as whole hundredths of the currency, and never below 0. */
 const cents = (nanos: number) => Math.round((Math.max(0, nanos) / nanos_per_one) * 100);
