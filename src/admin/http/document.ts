@@ -18,7 +18,7 @@ import { faultsOf, managementPath, placesOf } from "./gate.ts";
 export const contractPath = "/management.json";
 export const managementTitle = "Sluice management";
 
-/** The document in the form in which it is checked in and served. */
+/** The document's text, as it is checked in and served. */
 export function renderManagement(version: string): string {
   return `${JSON.stringify(managementDocument(version), null, 2)}\n`;
 }
@@ -79,7 +79,10 @@ const introduction = [
   "**Errors** have five keys, always present: `code` is for programs, `message` for people. Fields and parameters that do not exist are refused.",
 ].join("\n\n");
 
-/** The things that a change can find at another version than the one that was read. */
+/**
+ * The schemas of things with versions: a change that finds another version than its caller read returns the current
+ * thing in the error.
+ */
 const changeable = new Set(verbs.filter(({ kind }) => kind === "change").map(({ answers }) => answers as TSchema));
 
 const ManagementFault = Type.Object(

@@ -1,8 +1,8 @@
 /**
- * Follows the answer of a management operation (a verb): an event stream has the answer now, and again whenever it has
- * changed. The next answer is read when the client has taken the one before, so a slow client misses some, and none
- * waits in memory. The stream ends with the event `error` when the node drains, the caller may no longer read, or the
- * answer cannot be read.
+ * Follows the answer of a management operation (a verb): an event stream sends the answer first as it is, and then
+ * whenever it has changed. The next answer is read only when the client has taken the previous one, so a slow client
+ * misses some answers, and no queue of answers grows in memory. The stream ends with the event `error` when the node
+ * drains, the caller may no longer read, or the answer cannot be read.
  */
 import { eventStream, type StreamedAnswer } from "../../core/http/stream.ts";
 import type { StreamOwner } from "../../core/http/streamed-body.ts";
@@ -11,22 +11,25 @@ import { comment, encodeSse } from "../../core/sse/decode.ts";
 
 export interface Followed {
   event: string;
-  /** Resolves when it is time to read again, for all streams at the same time, so that they share their queries. */
+  /**
+   * Resolves when it is time to read the answer again: at the same time for all streams, so that they share their
+   * queries.
+   */
   beat(): Promise<void>;
   heartbeat_ms: number;
-  /** Reads the answer as JSON text. Throws a Fault when the stream has to end. */
+  /** Reads the answer as JSON text. Throws a Fault if the stream has to end. */
   read(): Promise<string>;
   /** The body of the event `error`. */
   faultBody(fault: Fault): unknown;
 }
 
-/** The streams of this process that are open. */
+/** The number of event streams that are open in this process. */
 export interface Followers {
   count: number;
 }
 
 const followers_max = 64;
-/** How long a client may read nothing of what waits for it. */
+/** The time after which a stream ends if its client reads none of the data that waits for it. */
 const unread_ms_max = 60_000;
 
 /**
@@ -58,7 +61,8 @@ const text = new TextEncoder();
 type Controller = ReadableStreamDefaultController<Uint8Array>;
 
 /**
- * The body of a followed answer. It learns by `cancel` that its client left (docs/design/runtime.md, Bun as a server).
+ * The body of a followed answer. Bun calls `cancel` when the client disconnects (docs/design/runtime.md, Bun as a
+ * server).
  */
 class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #followed: Followed;
@@ -91,7 +95,7 @@ class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
     this.#close();
   }
 
-  /** Resolves with the next frame: an answer that has changed, or a heartbeat. */
+  /** Resolves with the next frame of the stream: a changed answer, or a heartbeat. */
   async #frame(): Promise<string> {
     const { event, beat, heartbeat_ms, read } = this.#followed;
     for (;;) {

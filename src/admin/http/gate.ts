@@ -1,7 +1,7 @@
 /**
  * THE GATE of management comes before every verb over HTTP, and no verb is mounted without it. It checks, in this
- * order: TLS; the caller, an operator or a session of the console; the role; parameters; body. Then the verb acts, for what
- * the caller may see.
+ * order: TLS; the caller, an operator or a session of the console; the role; parameters; body. Then the verb acts
+ * within the data that the caller may see.
  */
 import type { TObject, TSchema } from "typebox";
 import Type from "typebox";
@@ -30,29 +30,29 @@ import { shared } from "./shared.ts";
 export const managementPath = "/management/v1";
 
 export interface ManagementEntrance {
-  /** The caller who makes the request. Throws Fault. */
+  /** Authenticates the caller of the request. Throws Fault. */
   authenticate(call: Call): Promise<Caller>;
   /** The context of verbs for this caller at this address. */
   contextFor(who: { caller: Caller; address: string; repeatKey: string | null }): ManagementContext;
   tls: "off" | "on" | "proxy";
-  /** The names under which the port may be called, besides addresses and `localhost`. */
+  /** The host names under which the port may be called, besides IP addresses and `localhost`. */
   names?: readonly string[];
-  /** Finds the key as which a caller tries a model. Absent: nobody can try one. */
+  /** Finds the key as which a caller tries a model. Absent: nobody can try a model. */
   trying?: Trying;
-  /** The contract's version. */
+  /** The version that the OpenAPI document shows. */
   version: string;
 }
 
 /** Finds the key with which a caller of management tries a model (try-model.ts). */
 export interface Trying {
   /**
-   * The key with this ID. Null: the key of the caller's identity tokens; such a caller is a person with a membership.
-   * Throws Fault.
+   * The key with this ID. Null: the key that stands for the caller's identity tokens; the caller must then be a person
+   * with a membership. Throws Fault.
    */
   principalFor(caller: Caller, keyId: string | null, address: string): Promise<Principal>;
 }
 
-/** The faults that the gate itself can throw. */
+/** The error codes of the gate itself. */
 const gateFaults = [
   "invalid_value",
   "unknown_field",
@@ -68,7 +68,7 @@ const gateFaults = [
 ] as const satisfies FaultCode[];
 const bodyFaults = ["invalid_json", "invalid_content_type", "missing_field", "request_too_large"] as const;
 
-/** All faults that a request for the verb can have. */
+/** All error codes of a request for the verb: the gate's and the verb's own. */
 export function faultsOf({ method, faults, live }: Verb): FaultCode[] {
   return [...gateFaults, ...(method === "get" ? [] : bodyFaults), ...(live ? ["draining" as const] : []), ...faults];
 }
@@ -99,8 +99,8 @@ const headersOfKind = {
 };
 
 /**
- * Where each part of a verb's input stands in a request: in the headers, the query or the body. The contract derives
- * from it as well.
+ * The schemas of the headers, the query and the body in which a request carries a verb's input. The contract derives
+ * from them, too.
  */
 export function placesOf(verb: Verb) {
   const { properties, type: _type, required: _required, ...options } = verb.takes as TObject;
@@ -122,7 +122,7 @@ function formatOf({ formats = {}, live }: Verb) {
   return oneOf(names, { description: [...described, ...(live ? [eventsWords] : [])].join(" ") });
 }
 
-/** The largest body of a request that is accepted. No sensible request reaches it. */
+/** The largest request body that is accepted; sensible requests are much smaller. */
 export const body_bytes_max = 256 * 1024;
 
 export function gate(entrance: ManagementEntrance, verb: Verb, followers: Followers) {
@@ -191,7 +191,7 @@ interface Following {
 
 /**
  * Streams the verb's answers as events. Each time that a stream reads the answer, it checks whether its caller may
- * still use the verb. All streams do so at the same time, so that the stores answer them with one query
+ * still use the verb. All streams do so at the same time, so that the stores combine the reads into one query
  * (src/stores/postgres/batched.ts).
  */
 function events(
@@ -224,7 +224,9 @@ function answered(body: unknown): Response {
   return json(200, body, typeof version === "number" ? { etag: `"${version}"` } : {});
 }
 
-/** The number of lines in one part of an answer. Other requests are served between the parts of a large answer. */
+/**
+ * The number of lines in one part of an answer. The process serves other requests between the parts of a large answer.
+ */
 const lines_part = 500;
 
 function written({ type, filename }: { type: string; filename: string }, lines: Iterable<string>): Response {
@@ -260,7 +262,7 @@ export function requireRole({ role, name }: Caller, { roles, summary }: Pick<Ver
 }
 
 interface Read {
-  /** The verb's input, as it was sent. */
+  /** The verb's input as JSON, before it is decoded. */
   input: Record<string, unknown>;
   format: string;
   repeatKey: string | null;
@@ -277,7 +279,8 @@ function readerOf(verb: Verb) {
     const { request } = call;
     const query = queryOf(request);
     checkNames(query, queryNames);
-    // A condition that is not checked must not look as if it held.
+    // A verb that compares no version refuses `if-match`: if it ignored the header, the caller would take the condition
+    // as met.
     if (kind !== "change" && kind !== "reading" && request.headers.has("if-match"))
       throw new Fault("invalid_value", `'${summary}' compares no version. Leave out 'if-match'.`, {
         param: "if-match",
@@ -302,7 +305,7 @@ function readerOf(verb: Verb) {
   };
 }
 
-/** Refuses a parameter that has none of these names, or that comes twice: only one of the values could count. */
+/** Refuses a parameter with any other name, and a repeated parameter, of which only one value could be used. */
 export function checkNames(query: URLSearchParams, names: readonly string[]): void {
   for (const name of query.keys()) {
     if (query.getAll(name).length > 1)
@@ -314,12 +317,12 @@ export function checkNames(query: URLSearchParams, names: readonly string[]): vo
   }
 }
 
-/** The name in the path, decoded: it may have characters that a path can only have encoded. */
+/** The name in the path, URL-decoded: it may have characters that must be encoded in a path. */
 function nameIn(pattern: string, request: Request): string {
   return decodedName(idIn(pattern, request));
 }
 
-/** The second name in the path, at the place where the pattern has it. */
+/** The second name in the path, at the position of the pattern's second variable. */
 function secondNameIn(request: Request, pattern: string): string {
   const place = (managementPath + pattern).split("/").findLastIndex((part) => part.startsWith("{"));
   return decodedName(pathOf(request).split("/")[place] ?? "");

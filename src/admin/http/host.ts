@@ -1,7 +1,7 @@
 /**
  * Checks the `Host` of requests. A web page can make its own name resolve to an address inside the network (DNS
- * rebinding) and then read this service's answers like its own; but `Host` still has the page's name
- * (docs/design/service.md, The operator's port).
+ * rebinding) and then read this service's responses as if they came from the page's own site. But the `Host` of such
+ * requests is still the page's name (docs/design/service.md, The operator's port).
  */
 import { isIPv4, isIPv6 } from "node:net";
 import type { Framed } from "../../core/http/frame.ts";
@@ -23,7 +23,7 @@ export function hostsNamed(names: readonly string[] = []): (host: string | null)
   };
 }
 
-/** The refusal of a request whose `Host` is none of the allowed names. */
+/** The response to a request whose `Host` is none of the allowed names. */
 export const otherHost: Framed = {
   path: "/*",
   faultBody: encodeFault,

@@ -26,7 +26,7 @@ export function managementMounted(entrance: ManagementEntrance): Operation[] {
       tag: verb.tag,
       summary: verb.summary,
       description: verb.description,
-      // The gate requires an operator's role where other operations require a key's scope.
+      // Null, because the gate checks the caller's role instead of a key's scope.
       scope: null,
       faults: faultsOf(verb),
       otherFaults: false,

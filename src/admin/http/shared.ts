@@ -1,6 +1,6 @@
 /**
- * Shares the result of `look` among all callers that ask while it runs, or within `age_ms` after it. A failure is
- * shared only by those who already wait for it.
+ * Shares one result of `look` among all callers that ask while `look` runs, or within `age_ms` after it has finished. A
+ * failure reaches only the callers that are already waiting for it.
  */
 export function shared<T>(look: () => Promise<T>, age_ms: number, now_ms: () => number): () => Promise<T> {
   let last: { result: Promise<T>; until_ms: number } | null = null;
@@ -21,7 +21,8 @@ export function shared<T>(look: () => Promise<T>, age_ms: number, now_ms: () => 
 }
 
 /**
- * Like `shared`, but if there is an earlier result, no caller waits for a new run of `look`, nor learns that it failed.
+ * Like `shared`, but once there is a result, callers get the latest result without waiting for the new run of `look`
+ * that they start, and failures of later runs are ignored.
  */
 export function latest<T>(look: () => Promise<T>, age_ms: number, now_ms: () => number): () => Promise<T> {
   const ask = shared(look, age_ms, now_ms);

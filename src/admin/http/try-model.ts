@@ -1,6 +1,6 @@
 /**
- * Tries a model: runs one request of inference for an administrator of a key, as that key, with its limits and a receipt, so that
- * nobody needs the key itself. It is not a verb, because its answer is that of the API.
+ * Tries a model: runs one inference request for somebody who administers a key, as that key, with its limits and a
+ * receipt. So nobody needs the key's secret. This operation is not a verb, because its response is the API's response.
  */
 
 import Type from "typebox";
@@ -32,10 +32,10 @@ export const tryName = "tryModel";
 export const tryPath = `${managementPath}/try`;
 export const tryRoles: readonly [CallerRole, ...CallerRole[]] = keepers;
 
-/** The operations, besides chat, by which models are tried, by their paths. */
+/** The operations besides chat with which models can be tried, by their paths. */
 const otherOperations = new Map([createEmbeddings, createRerank, createCompletion].map((one) => [one.path, one]));
 
-/** The query string of a request that tries this path of the API as the key with this ID. */
+/** The query string of a trial request: the key's ID, and the path of the API unless it is the path of chat. */
 export function triedQuery(keyId: string, path: string): string {
   return String(new URLSearchParams({ key: keyId, ...(path !== createChatCompletion.path && { path }) }));
 }
@@ -82,8 +82,8 @@ export function tryModel(entrance: ManagementEntrance, trying: Trying): Operatio
 }
 
 /**
- * Tries models for the user who administers the node on its own machine. The file system has authenticated that user. Null if
- * nobody can try a model.
+ * Makes the handler that tries models for a user on the node's own machine, whom the file permissions of the socket
+ * have authenticated. Null: nobody can try a model.
  */
 export function tryingHere(dependencies: Dependencies, entrance: ManagementEntrance): ((actor: Actor) => Serve) | null {
   const { trying } = entrance;
@@ -94,7 +94,7 @@ export function tryingHere(dependencies: Dependencies, entrance: ManagementEntra
   };
 }
 
-/** The operation at this path. `path` null: a chat completion. */
+/** The operation at this path; null for a chat completion, which is also meant by a `path` of null. */
 function operationAt(path: string | null): Operation | null {
   if (path === null || path === createChatCompletion.path) return null;
   const known = otherOperations.get(path);
@@ -103,7 +103,7 @@ function operationAt(path: string | null): Operation | null {
   throw new Fault("invalid_value", `'path' must be one of ${paths}.`, { param: "path" });
 }
 
-/** Makes the checks that a request with the key itself would pass (serve-operation.ts). */
+/** Makes the checks that a request with the key's secret would have to pass (serve-operation.ts). */
 function admit({ arrivals, bounds, catalog }: Dependencies, call: Call, principal: Principal): void {
   requireScope(principal, "inference:create");
   call.holds(bounds.memory.reservation(principal.key.id));
