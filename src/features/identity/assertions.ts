@@ -1,4 +1,4 @@
-/** Verifies the tokens of workloads, which an issuer has signed for this service (RFC 7523). */
+/** Verifies the tokens of workloads (RFC 7523). An issuer has signed each token for this service. */
 
 import type { Claims, Issuer } from "../../core/auth/identity.ts";
 import { type IdentityParts, identityOf } from "./identity.ts";
@@ -9,9 +9,9 @@ import { issuerIn, verifiedClaims } from "./verified.ts";
 export interface Assertion {
   issuer: Issuer;
   claims: Claims;
-  /** When the issuer made the token, by the issuer's clock. */
+  /** The time at which the issuer made the token, by the issuer's clock. */
   issuedAt: Date;
-  /** When the token ends, by the clock of the node. */
+  /** The time at which the token expires, by the node's clock. */
   ends_ms: number;
 }
 
@@ -20,8 +20,9 @@ const assertion_ms_max = 24 * 3_600_000;
 const idTokenClaims = ["nonce", "at_hash", "c_hash"];
 
 /**
- * Verifies an access token of a trusted issuer, for an audience in its settings. An ID token is for a client and a
- * logout token has events, so neither is accepted. Throws NotConfigured, IssuerRefused, IssuerAway.
+ * Verifies an access token of a trusted issuer, for an audience in its settings. ID tokens, which are meant for a
+ * client, and logout tokens, which have the claim `events`, are not accepted. Throws NotConfigured, IssuerRefused,
+ * IssuerAway.
  */
 export async function verifiedAssertion(
   parts: Pick<IdentityParts, "identity" | "issuers" | "now_ms">,

@@ -9,7 +9,10 @@ import { IssuerAway, IssuerRefused } from "./issuer-clients.ts";
 import type { TokenVerifier, VerifiedToken } from "./known-tokens.ts";
 import { judged } from "./rules.ts";
 
-/** Verifies tokens of callers. The person and the key of a token are made when the token is first seen. */
+/**
+ * Verifies the tokens that callers send. The person and the key that a token stands for are created when a token first
+ * names them.
+ */
 export function callerTokens(parts: IdentityParts): TokenVerifier {
   return {
     settings() {
@@ -28,7 +31,7 @@ export function callerTokens(parts: IdentityParts): TokenVerifier {
   };
 }
 
-/** The person and the key of a token. If no rule matches, nothing is stored. */
+/** Verifies a token, and finds or creates its person and key. If no rule matches, nothing is stored. */
 async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedToken> {
   const { people, newUuid } = parts;
   const identity = identityOf(parts);
@@ -50,7 +53,7 @@ async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedTo
   return { keyHash: key.secretHash, issuedAt_ms: issuedAt.getTime(), lasts_ms: ends_ms - parts.now_ms() };
 }
 
-/** The refusal of a token, in the same words whatever was wrong; the cause goes only to the log. */
+/** The fault that refuses a token. Its message is the same for all causes; the cause appears only in the log. */
 function refused(cause: Error): Fault {
   const { code, message, details } = unauthorized(
     "invalid_api_key",

@@ -1,6 +1,6 @@
 /**
- * Admits a person whom an issuer confirms: at each sign-in, refresh and hourly check, and for each new identity token.
- * The caller has verified the claims. The rules in force turn the claims into memberships.
+ * Stores that an issuer has confirmed a person: at each sign-in, refresh and hourly check, and for each new identity
+ * token. The caller has verified the claims. The rules in force turn the claims into memberships.
  */
 import type { Claims, Identity, Issuer } from "../../core/auth/identity.ts";
 import { isPlain, plain } from "../../core/inference/plain-text.ts";
@@ -18,14 +18,17 @@ export interface Confirming {
 export interface Occasion {
   /** Set if the person signs in with a browser. Only then are the person's invitations accepted. */
   isSignIn?: boolean;
-  /** When the issuer made the claims; absent: now. */
+  /** The time at which the issuer made the claims; absent: now. */
   at?: Date;
 }
 
 /** Thrown if the claims do not identify a person. */
 export class NoSubject extends Error {}
 
-/** Stores the person and the memberships. Throws NoSubject. Suspended people are returned too: check `state`. */
+/**
+ * Stores the person and the memberships. Throws NoSubject. A suspended person is also returned, so callers must check
+ * `state`.
+ */
 export async function confirmPerson(
   { people, identity, newUuid }: Confirming,
   issuer: Issuer,
@@ -57,9 +60,10 @@ export async function confirmPerson(
 const chars_max = 320;
 
 /**
- * The person's name, e-mail address and groups in the claims, for people to read. A detail that the claims lack stays
- * as it was. In a name, each character that could change the line or the direction of the text becomes a question mark.
- * An address with such a character is dropped, because without it, the address could be another person's.
+ * The person's name, e-mail address and groups in the claims, for display. A detail that the claims lack stays as it is
+ * in the store. In a name, each character that could change the line or the direction of the text becomes a question
+ * mark. An address with such a character is dropped as a whole, because with the character removed it could be another
+ * person's address.
  */
 function detailsIn({ groupsClaim }: Issuer, claims: Claims) {
   const text = (name: string) => {

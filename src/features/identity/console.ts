@@ -1,7 +1,7 @@
 /**
- * Sessions of the console, of a person or of an operator. Each needs two secrets: one in a cookie, which the browser
- * sends to every port of the host, and one that only the page has, which it sends as a header. Rules: docs/console.md,
- * Sessions.
+ * Sessions of the console, each of a person or of an operator. A request needs two secrets of its session: the secret
+ * in a cookie, which the browser sends to every port of the host, and a second secret, which only the page has and
+ * sends in a header. Rules: docs/console.md, Sessions.
  */
 import type { UnknownCredentials } from "../../core/auth/unknown-credentials.ts";
 import { Fault } from "../../core/inference/fault.ts";
@@ -14,7 +14,7 @@ import type { OperatorSession, OperatorSessions } from "./store/operator-session
 import type { Operator, Operators } from "./store/operators.ts";
 
 export interface ConsoleParts {
-  /** The dependencies of sign-ins through issuers; null: there are no such sign-ins. */
+  /** The dependencies of sign-ins through issuers; null: nobody signs in through an issuer. */
   people: IdentityParts | null;
   sessions: OperatorSessions;
   operators: Operators;
@@ -29,25 +29,28 @@ export interface ConsoleParts {
   origins(): readonly string[];
   /** Returns the URL at which clients reach the service. */
   serviceUrl(): string;
-  /** Limits the cost of unknown codes and secrets. */
+  /** Limits the rate of look-ups of unknown codes and secrets. */
   unknown: UnknownCredentials;
   random(bytes: number): Uint8Array;
 }
 
 interface Sealed {
-  /** The hash of the cookie. */
+  /** The hash of the secret in the cookie. */
   hash: Uint8Array;
   secretHash: Uint8Array | null;
 }
 
-/** A session of the console. If `operator` is null, the session began with the link of a node on the same machine. */
+/**
+ * A session of the console. If `operator` is null, the session began with a link that a node printed on its own
+ * machine.
+ */
 export type ConsoleSession =
   | (Sealed & { kind: "person"; person: CurrentSession })
   | (Sealed & { kind: "operator"; operator: Operator | null; localUser: string });
 
 const hour_ms = 3_600_000;
 const defaultLife: SessionLife = { idle_ms: 8 * hour_ms, whole_ms: 24 * hour_ms };
-/** How long after a sign-in its code can be exchanged for the secret of the page. */
+/** The time after a sign-in within which the sign-in's code can be exchanged for the page's secret. */
 const code_ms = 60_000;
 
 export function consoleLife({ people }: Pick<ConsoleParts, "people">): SessionLife {
@@ -55,7 +58,7 @@ export function consoleLife({ people }: Pick<ConsoleParts, "people">): SessionLi
   return settings ? lifeOf(settings, "console") : defaultLife;
 }
 
-/** Both secrets of a session, for its cookie and for its page. */
+/** The two secrets of a new session, for its cookie and for its page. */
 export interface NewSession {
   cookie: string;
   secret: string;
@@ -63,7 +66,9 @@ export interface NewSession {
 
 const secretForm = /^[A-Za-z0-9_-]{43}$/;
 
-/** The session of a cookie; null: there is none. Without the page's secret, the session permits nothing. */
+/**
+ * The session with this cookie; null: there is no such session. Without the page's secret, the session permits nothing.
+ */
 export async function consoleSession(
   parts: ConsoleParts,
   cookie: string | null,
@@ -94,15 +99,15 @@ async function operatorSession(
   }
 }
 
-/** Whether the page has sent the secret of this session. */
+/** Whether `sent` is the page's secret of this session. */
 export function isPageSecret({ secretHash }: ConsoleSession, sent: string | null): boolean {
-  // Hashes are compared, so the time of the comparison reveals nothing about the secret.
+  // Hashes are compared and not the secrets, so the duration of the comparison reveals nothing about the secret.
   return sent !== null && secretForm.test(sent) && secretHash !== null && Buffer.from(hashOf(sent)).equals(secretHash);
 }
 
 /**
- * Exchanges the code that this browser got from its sign-in for the secret of the page. Null: the code is another
- * browser's, used or expired.
+ * Exchanges the code that this browser got at its sign-in for the page's secret. Null: the code belongs to another
+ * browser, is used or has expired.
  */
 export async function redeemCode(
   { people, random }: ConsoleParts,
@@ -120,7 +125,7 @@ export async function operatorSignIn(parts: ConsoleParts, token: string, address
   return begun(parts, { tokenHash: hashOf(token) });
 }
 
-/** Signs in with the link of a node on the same machine; null: its code is used, expired or unknown. */
+/** Signs in with a link that a node printed on its own machine; null: the link's code is used, expired or unknown. */
 export async function linkSignIn(parts: ConsoleParts, code: string): Promise<NewSession | null> {
   const localUser = parts.links?.redeem(code) ?? null;
   return localUser === null ? null : begun(parts, { localUser });

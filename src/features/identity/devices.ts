@@ -1,6 +1,6 @@
 /**
- * Sign-in of a device (RFC 8628): it requests two codes; a person who has signed in with a browser types the short code
- * and approves; the device gets its tokens for the long code.
+ * Sign-in of a device (RFC 8628). The device requests two codes; a person who has signed in with a browser types the
+ * short code and approves the device; the device then gets tokens for the long code.
  */
 
 import { hashOf, type IdentityParts, secretText } from "./identity.ts";
@@ -10,7 +10,7 @@ import type { Membership } from "./store/people.ts";
 
 export interface DeviceAuthorization {
   deviceCode: string;
-  /** The short code, for people: `BCDF-GHJK`. */
+  /** The short code, which people type: `BCDF-GHJK`. */
   userCode: string;
   lasts_s: number;
   interval_s: number;
@@ -20,7 +20,10 @@ const lasts_s = 600;
 const interval_s = 5;
 const limits: DeviceRequestLimits = { of_address_max: 10, all_max: 10_000 };
 
-/** Creates a request. "full": too many requests wait, from this address or from all addresses together. */
+/**
+ * Creates a device request. "full": too many requests wait for approval, from this address or from all addresses
+ * together.
+ */
 export async function requestDevice(
   { devices, random }: IdentityParts,
   { agent, address }: Pick<PendingDevice, "agent" | "address">,
@@ -41,14 +44,15 @@ export async function requestDevice(
   return added === "full" ? "full" : { deviceCode, userCode, lasts_s, interval_s };
 }
 
-/** No vowels, so that no word can appear. */
+/** The characters of codes. There are no vowels, so that no code is a word. */
 const characters = "BCDFGHJKLMNPQRSTVWXZ";
 const userCode_chars = 8;
 
 function newUserCode(random: IdentityParts["random"]): string {
   let code = "";
   while (code.length < userCode_chars)
-    // 240 is the largest multiple of 20 in a byte: using the bytes above it would favour the first characters.
+    // 240 is the largest multiple of 20 that fits into a byte. Larger bytes are skipped, because they would favour some
+    // characters.
     for (const byte of random(16)) if (byte < 240 && code.length < userCode_chars) code += characters[byte % 20];
   return withHyphen(code);
 }
@@ -56,8 +60,8 @@ function newUserCode(random: IdentityParts["random"]): string {
 const withHyphen = (code: string) => `${code.slice(0, 4)}-${code.slice(4)}`;
 
 /**
- * The code in the form that is stored, from what a person typed: in capital or small letters, with spaces or without
- * the hyphen. Null: the text is no such code.
+ * The stored form of a code that a person typed: upper or lower case, spaces and a missing hyphen do not matter. Null:
+ * the text is not a code.
  */
 export function userCodeIn(text: string): string | null {
   if (text.length > 64) return null;
@@ -68,7 +72,10 @@ export function userCodeIn(text: string): string | null {
 const wrong_max = 10;
 const wrong_ms = 10 * 60_000;
 
-/** The waiting device with this code. "too_many": this address or this person has tried too many wrong codes. */
+/**
+ * The device request that waits under this code. "too_many": this address or this person has tried too many wrong
+ * codes.
+ */
 export async function findDevice(
   { devices, uses }: IdentityParts,
   { text, address, personId }: { text: string; address: string; personId: string },
@@ -87,7 +94,7 @@ export async function findDevice(
   return { code, device };
 }
 
-/** The memberships in which the person may approve a device. */
+/** The memberships through which the person may approve a device: all memberships in organizations. */
 export function placesOf({ known }: Pick<CurrentSession, "known">): Membership[] {
   return known.memberships.filter(({ organizationId }) => organizationId !== null);
 }

@@ -1,6 +1,7 @@
 /**
- * Requests to an issuer: the address of its sign-in page, the tokens for a code, and new tokens for a refresh token.
- * The functions return verified claims, and the tokens to keep. They throw only IssuerAway or IssuerRefused.
+ * The OAuth grants at an issuer: the URL of the issuer's sign-in page, the exchange of a code for tokens, and the use
+ * of a refresh token. The functions return verified claims, and the tokens to keep. They throw only IssuerAway or
+ * IssuerRefused.
  */
 import {
   AuthorizationResponseError,
@@ -19,7 +20,7 @@ import { isPlain } from "../../core/inference/plain-text.ts";
 import { IssuerAway, type IssuerClient, IssuerRefused, reasonOf } from "./issuer-clients.ts";
 import { verifiedIdToken } from "./verified.ts";
 
-/** The values that must come back with the issuer's answer. */
+/** The values that the issuer's response must match. */
 export interface Expected {
   state: string;
   nonce: string;
@@ -27,16 +28,16 @@ export interface Expected {
   verifier: string;
 }
 
-/** The tokens that are kept, encrypted, to ask the issuer again whether it confirms the person. */
+/** The issuer's tokens that are stored, encrypted, to ask the issuer later whether it still confirms the person. */
 export interface KeptTokens {
-  /** The claim `sub`, whichever claims identify the person. */
+  /** The claim `sub`, even if the settings identify the person by other claims. */
   subject: string;
   refreshToken: string;
 }
 
 export interface Vouched {
   claims: Claims;
-  /** The session at the issuer (`sid`), or null. */
+  /** The ID of the session at the issuer (`sid`); null: the issuer sent none. */
   issuerSession: string | null;
   /** The tokens to keep. Null: the issuer gave no refresh token. */
   kept: KeptTokens | null;
@@ -58,7 +59,7 @@ export async function authorizationUrl(
   });
 }
 
-/** Exchanges the code for tokens. `answer`: the URL to which the issuer sent the browser. */
+/** Exchanges the code for tokens. `answer`: the URL, with the code, to which the issuer redirected the browser. */
 export async function exchanged(client: IssuerClient, answer: URL, expected: Expected): Promise<Vouched> {
   const tokens = await askingIssuer(client, () =>
     authorizationCodeGrant(client.configuration, answer, {
@@ -73,15 +74,15 @@ export async function exchanged(client: IssuerClient, answer: URL, expected: Exp
 }
 
 /**
- * Asks the issuer, with the refresh token, whether it still confirms the person. `claims` is null if the issuer does,
- * but sent no claims.
+ * Asks the issuer, with the refresh token, whether it still confirms the person. `claims` is null if the issuer
+ * confirms the person without sending claims.
  */
 export async function refreshed(
   client: IssuerClient,
   { subject, refreshToken }: KeptTokens,
 ): Promise<{ claims: Claims | null; kept: KeptTokens }> {
   const tokens = await askingIssuer(client, () => refreshTokenGrant(client.configuration, refreshToken));
-  // If there is no new refresh token, the old one stays valid.
+  // If the issuer sends no new refresh token, the old refresh token stays valid.
   const kept = { subject, refreshToken: tokens.refresh_token ?? refreshToken };
   const signed = tokens.id_token === undefined ? null : await verifiedIdToken(client, tokens.id_token);
   if (signed && signed.sub !== subject) throw new IssuerRefused("the answer is about somebody else");
@@ -101,8 +102,8 @@ async function vouched(client: IssuerClient, tokens: TokenEndpointResponse, clai
 }
 
 /**
- * The claims of both answers, of which those in the signed token take precedence. Whether an address is verified counts
- * for that address alone. Pure.
+ * The claims of the userinfo response and of the signed token, whose claims take precedence. `email_verified` applies
+ * only to the address in the same response. Pure.
  */
 export function together(info: Claims | null, signed: Claims | null): Claims {
   const isOther = info?.email !== undefined && signed?.email !== undefined && info.email !== signed.email;
@@ -110,7 +111,7 @@ export function together(info: Claims | null, signed: Claims | null): Claims {
 }
 
 /**
- * The claims of the issuer's userinfo endpoint, where many issuers put e-mail and groups. Null: it has no such
+ * The claims of the issuer's userinfo endpoint, where many issuers put e-mail and groups. Null: the issuer has no such
  * endpoint.
  */
 async function userInfo(client: IssuerClient, accessToken: string, subject: string): Promise<Claims | null> {
@@ -118,7 +119,10 @@ async function userInfo(client: IssuerClient, accessToken: string, subject: stri
   return askingIssuer(client, () => fetchUserInfo(client.configuration, accessToken, subject));
 }
 
-/** The issuer's logout page; null if it has none. The URL contains no token, so the page may ask for confirmation. */
+/**
+ * The URL of the issuer's logout page; null if the issuer has none. The URL contains no token, so the page may ask the
+ * user for confirmation.
+ */
 export function endSessionUrl({ configuration, metadata }: IssuerClient, returnTo: string): URL | null {
   if (!metadata.end_session_endpoint) return null;
   return buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo });
@@ -135,14 +139,14 @@ async function askingIssuer<Answer>({ issuer }: IssuerClient, ask: () => Promise
 
 const said_chars_max = 300;
 
-/** The OAuth error in the issuer's own words, on one line; null: the error is of another kind. */
+/** The text of the issuer's OAuth error, on one line; null: the error is of another kind. */
 function saidBy(cause: unknown): string | null {
   if (!(cause instanceof ResponseBodyError || cause instanceof AuthorizationResponseError)) return null;
   const words = [cause.error, cause.error_description].filter((one) => one !== undefined).join(": ");
   return `it said "${words.replace(/\s+/g, " ").slice(0, said_chars_max)}"`;
 }
 
-/** The library's codes for an invalid answer of the issuer. Such an answer is a refusal, not an outage. */
+/** The library's error codes for an invalid response of the issuer, which counts as a refusal and not as an outage. */
 const comparisons = [
   "OAUTH_JWT_CLAIM_COMPARISON_FAILED",
   "OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED",
@@ -158,7 +162,7 @@ function isRefusal(cause: unknown): boolean {
   return cause instanceof ClientError && comparisons.includes(cause.code ?? "");
 }
 
-/** Whether the error is about our client's own secret, and so says nothing about the person. */
+/** Whether the error is about this service's own client, or an outage, and so says nothing about the person. */
 function isOurs(error: string): boolean {
   return ["invalid_client", "unauthorized_client", "temporarily_unavailable", "server_error"].includes(error);
 }

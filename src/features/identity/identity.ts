@@ -1,4 +1,4 @@
-/** The dependencies of all kinds of sign-in: issuers, people, stores, encryption. */
+/** The dependencies that all kinds of sign-in share: issuers, people, stores, encryption. */
 import type { Claims, Identity, Issuer } from "../../core/auth/identity.ts";
 import type { UnknownCredentials } from "../../core/auth/unknown-credentials.ts";
 import { idOf } from "../../core/store/ids.ts";
@@ -22,19 +22,19 @@ export interface IdentityParts {
   devices: DeviceRequests;
   uses: UseCounts;
   sealing: Sealing;
-  /** Limits the cost of unknown codes and tokens. */
+  /** Limits the rate of look-ups of unknown codes and tokens. */
   unknown: UnknownCredentials;
   /** Returns bytes from a cryptographic source. */
   random(bytes: number): Uint8Array;
   newUuid(): string;
-  /** This node's clock, for times that only this node compares. */
+  /** This node's clock, for times that are compared only with this node's clock. */
   now_ms(): number;
 }
 
 /** Thrown if sign-ins are not configured. */
 export class NotConfigured extends Error {}
 
-/** Thrown for a known person who may not sign in. The person is shown the message. */
+/** Thrown for a known person who may not sign in. The message is shown to the person. */
 export class NotAdmitted extends Error {}
 
 /** The settings of sign-ins. Throws NotConfigured. */
@@ -49,7 +49,7 @@ export function issuersOf({ issuers }: Identity): (Issuer & { clientId: string }
   return issuers.filter((one): one is Issuer & { clientId: string } => one.clientId !== null);
 }
 
-/** The issuer with this name; null: it is no longer configured, so it confirms nobody. */
+/** The issuer with this name; null: the issuer is no longer configured, so it cannot confirm anybody. */
 export function issuerNamed(identity: Identity, name: string): Issuer | null {
   return issuersOf(identity).find(({ issuer }) => issuer === name) ?? null;
 }
@@ -68,7 +68,7 @@ export function sealedTokens({ sealing }: Pick<IdentityParts, "sealing">, kept: 
   return kept && sealing.seal(JSON.stringify(kept), about);
 }
 
-/** Decrypts the kept tokens. Null: there are none, or the key that encrypted them is gone. */
+/** Decrypts the stored tokens of an issuer. Null: none are stored, or the key that encrypted them is gone. */
 export function openTokens({ sealing }: Pick<IdentityParts, "sealing">, sealed: Uint8Array | null): KeptTokens | null {
   const text = sealed && sealing.open(sealed, about);
   return text ? (JSON.parse(text) as KeptTokens) : null;
@@ -101,7 +101,7 @@ export function requireAdmission({ id, state, memberships }: KnownPerson): void 
 
 /**
  * Asks the issuer whether it still confirms the person. Throws IssuerRefused, IssuerAway, NotAdmitted. `tokens`: the
- * tokens to keep from now on.
+ * issuer's tokens to store, encrypted.
  */
 export async function confirmedAgain(
   parts: IdentityParts,
@@ -116,7 +116,7 @@ export async function confirmedAgain(
   return { known, tokens: sealedTokens(parts, answer.kept)! };
 }
 
-/** Stores that the issuer has confirmed the person without new claims: the memberships stay. */
+/** Stores that the issuer has confirmed the person without sending claims; the memberships stay. */
 async function vouchedFor(parts: IdentityParts, personId: string): Promise<KnownPerson> {
   const found = await parts.people.findPerson(personId);
   if (!found || found.subject === null) throw new IssuerRefused("the person is not known any more");
@@ -127,7 +127,7 @@ async function vouchedFor(parts: IdentityParts, personId: string): Promise<Known
   return known;
 }
 
-/** The membership in an organization, given by slug or id; null: there is none. */
+/** The membership in an organization, which is named by its slug or id; null: there is none. */
 export function membershipNamed(memberships: readonly Membership[], organization: string) {
   const isIn = (one: Membership): one is Membership & { organizationId: string } =>
     one.organizationId !== null && [one.organization, one.organizationId].includes(organization);

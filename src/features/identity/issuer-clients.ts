@@ -1,7 +1,7 @@
 /**
- * THE MODULE IDENTITY: how people sign in through their issuers. This file is the client of an issuer, with its
- * discovery document. sign-in.ts: sign-in with a browser. sessions.ts: sessions of a cookie. devices.ts, tokens.ts:
- * sign-in and tokens of a device.
+ * THE MODULE IDENTITY: sign-in of people through identity issuers. This file: clients of issuers, made from their
+ * discovery documents. sign-in.ts: sign-in with a browser. sessions.ts: browser sessions. devices.ts, tokens.ts:
+ * sign-in and tokens of devices.
  */
 import { createRemoteJWKSet, type JWTVerifyGetKey, customFetch as keysFetch } from "jose";
 import {
@@ -18,12 +18,12 @@ import {
 import type { Issuer } from "../../core/auth/identity.ts";
 
 /**
- * Thrown if the issuer did not answer, or not in its protocol. This says nothing about the person, and ends no session
- * or sign-in.
+ * Thrown if the issuer did not answer, or answered in another protocol. The error says nothing about the person, so no
+ * session or sign-in ends.
  */
 export class IssuerAway extends Error {}
 
-/** Thrown if the issuer refused, or if its answer or token is not valid. */
+/** Thrown if the issuer refused the request, or if its response or token is not valid. */
 export class IssuerRefused extends Error {}
 
 export interface IssuerClient {
@@ -31,8 +31,8 @@ export interface IssuerClient {
   configuration: Configuration;
   metadata: Readonly<ServerMetadata>;
   /**
-   * Finds the public key of a token by the token's header. For an unknown key, the keys are fetched again, at most once
-   * in half a minute.
+   * Finds the issuer's public key that a token's header names. If the key is unknown, the issuer's keys are fetched
+   * again, at most once in half a minute.
    */
   keys: JWTVerifyGetKey;
 }
@@ -44,12 +44,12 @@ export interface IssuerClients {
 
 const answer_s = 5;
 const answer_bytes_max = 1024 * 1024;
-/** How long a discovery document is valid, and how long a failure to fetch it is remembered. */
+/** The time for which a discovery document, or a failure to fetch it, is cached. */
 const known_ms = 10 * 60_000;
 const failed_ms = 2_000;
 const keys_ms = 10 * 60_000;
 const unknownKey_ms = 30_000;
-/** The tolerated difference between an issuer's clock and ours. */
+/** The tolerated difference between an issuer's clock and the node's clock. */
 export const clockTolerance_s = 30;
 
 interface CachedClient {
@@ -58,7 +58,8 @@ interface CachedClient {
 }
 
 /**
- * Makes the clients of issuers, and keeps each until its discovery document is too old. `now_ms`: a monotonic clock.
+ * Makes the clients of issuers, and caches each client until its discovery document is too old. `now_ms`: a monotonic
+ * clock.
  */
 export function issuerClients({ now_ms }: { now_ms: () => number }): IssuerClients {
   const known = new Map<string, CachedClient>();
@@ -120,8 +121,8 @@ const addresses = [
 ] as const;
 
 /**
- * Checks the URLs in the discovery document. Browsers are sent to two of them, so none may be a `javascript:` URL, and
- * none may be plain HTTP if the issuer's own URL is https.
+ * Checks the URLs in the discovery document. Browsers are redirected to some of these URLs, so none may be a
+ * `javascript:` URL; none may be plain HTTP if the issuer's own URL is https.
  */
 function requireAddresses(metadata: Readonly<ServerMetadata>, protocol: string): void {
   for (const name of addresses) {
@@ -133,12 +134,12 @@ function requireAddresses(metadata: Readonly<ServerMetadata>, protocol: string):
   }
 }
 
-/** The client id; a placeholder for an issuer without sign-ins, because the library requires one. */
+/** The client id; for an issuer without sign-ins a placeholder, because the library requires an id. */
 const clientOf = ({ clientId }: Issuer) => clientId ?? "none";
 
 /**
- * How our client authenticates at an issuer: by HTTP Basic, the standard's default, or in the body, since some issuers
- * accept only that.
+ * The way in which this service authenticates as a client of the issuer: by HTTP Basic, the standard's default, or,
+ * since some issuers accept only that, in the body.
  */
 function authenticationOf({ clientSecret }: Issuer, metadata: Readonly<ServerMetadata>) {
   if (clientSecret === null) return None();
@@ -148,7 +149,7 @@ function authenticationOf({ clientSecret }: Issuer, metadata: Readonly<ServerMet
     : ClientSecretPost(clientSecret);
 }
 
-/** A `fetch` that breaks off answers that are too long. */
+/** A `fetch` that aborts responses that are too long. */
 async function boundedFetch(url: string, options: object): Promise<Response> {
   const response = await fetch(url, options as RequestInit);
   let bytes = 0;

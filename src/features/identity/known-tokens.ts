@@ -1,8 +1,8 @@
 /**
  * IDENTITY TOKENS: callers that send a JWT of a trusted issuer in the place of a key (docs/design/keys.md, Identity
- * tokens). A token is verified once and remembered until it ends. After that, each request with it costs as much as a
- * request with a key: a hash, and the look-up of the token's key. Verifications of forged tokens have a limit of their
- * own, so that they do not use up the look-ups of other callers.
+ * tokens). A token is verified once and cached until it expires. Each later request with the token costs as much as a
+ * request with a key: a hash, and the look-up of the token's key. The rate of verifications of forged tokens has a
+ * separate limit, so that they do not use up the limit of key look-ups.
  */
 import { type HeaderSource, hashKey } from "../../core/auth/credential.ts";
 import type { Identity } from "../../core/auth/identity.ts";
@@ -14,36 +14,38 @@ import type { BucketSize } from "../../core/time/bucket.ts";
 export interface VerifiedToken {
   keyHash: Uint8Array;
   issuedAt_ms: number;
-  /** How long the token is still valid. */
+  /** The time until the token expires. */
   lasts_ms: number;
 }
 
 export interface TokenVerifier {
   /** The identity settings in force; null: no issuer's tokens are accepted. */
   settings(): Identity | null;
-  /** Verifies a token. Throws Fault: 401 with the same message for every reason, 503 if the issuer cannot be asked. */
+  /**
+   * Verifies a token. Throws Fault: 401 with the same message for every reason, 503 if the issuer cannot be reached.
+   */
   verify(token: string): Promise<VerifiedToken>;
 }
 
-/** The longest identity token that is looked at. */
+/** The length limit of identity tokens; a longer text is not treated as one. */
 export const token_chars_max = 16 * 1024;
 const bearerToken = /^bearer +(eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*)$/i;
 
-/** A token that was verified, and is remembered. */
+/** A verified token in the cache. */
 interface RememberedToken extends KnownToken {
-  /** When the token ends, by the monotonic clock. */
+  /** The time at which the token expires, by the monotonic clock. */
   until_ms: number;
-  /** The settings under which the token was verified: under other settings, the verdict may differ. */
+  /** The settings under which the token was verified. Under other settings, the token must be verified again. */
   settings: Identity | null;
 }
 
 export const tokens_max = 10_000;
 /**
- * The verifications a second that may find an invalid token. One verification takes up to 150 µs, so all of them take a
+ * The limit of verifications that find the token invalid. One verification takes up to 150 µs, so 300 a second take a
  * twentieth of a core.
  */
 const fruitless: BucketSize = { burst: 300, per_second: 300 };
-/** Further verifications a second, for addresses without failures only, in case other addresses use up `fruitless`. */
+/** A reserve of verifications for addresses that have had no failures, in case other addresses use up `fruitless`. */
 const unblemished: BucketSize = { burst: 100, per_second: 100 };
 
 export function identityTokens(parts: {
@@ -89,7 +91,7 @@ export function identityTokens(parts: {
       const id = hashKey(token).toHex();
       const entry = known.get(id);
       if (entry && now_ms() < entry.until_ms && entry.settings === verifier.settings()) {
-        // A Map keeps the order of insertion, so the first token is the one unused for longest.
+        // A Map keeps the order of insertion, so its first entry is the least recently used token.
         known.delete(id);
         known.set(id, entry);
         return entry;
@@ -97,7 +99,7 @@ export function identityTokens(parts: {
       known.delete(id);
       const running = verifying.get(id);
       if (running) return running;
-      // A refusal is not remembered either: the address may be let in later.
+      // Only running verifications are shared. A refusal is not cached, because the address may be let in later.
       const begun = verified(id, token, address).finally(() => verifying.delete(id));
       verifying.set(id, begun);
       return begun;

@@ -1,18 +1,18 @@
 /**
- * Links that open the console of a node on the same machine, signed in. Each works once, within ten minutes. Only this
- * process knows them, and they end with it.
+ * Links that open the console of a node on the same machine, signed in. Each link works once, within ten minutes. Links
+ * are only in the memory of this process, and end with it.
  */
 import { secretText } from "./identity.ts";
 
 export interface ConsoleLinks {
-  /** Makes a code for one sign-in, for this user of the operating system. */
+  /** Makes the code of a link for one sign-in by this user of the operating system. */
   create(localUser: string): string;
   /** Uses up a code, and returns the user for whom it was made; null: the code is used, expired, or unknown. */
   redeem(code: string): string | null;
 }
 
 export const link_ms = 10 * 60_000;
-/** The most unused codes at a time; beyond it, the oldest is dropped. */
+/** The most unused codes that are kept; beyond this number, the oldest code is dropped. */
 const pending_max = 16;
 
 export function consoleLinks(random: (bytes: number) => Uint8Array, now_ms: () => number): ConsoleLinks {

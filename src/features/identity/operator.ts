@@ -1,7 +1,7 @@
 /**
  * Authenticates operators: `Authorization: Bearer slo_…`, looked up for each request, because operators are few and a
- * revocation must take effect at once. A text that is not a token is refused without a look-up, and the cost of unknown
- * tokens is limited as it is for keys (unknown-credentials.ts).
+ * revocation must take effect immediately. A text that has not the form of a token is refused without a look-up;
+ * look-ups of unknown tokens are limited as for keys (unknown-credentials.ts).
  */
 import { type HeaderSource, hashKey, isKey, isOperatorToken, unauthorized } from "../../core/auth/credential.ts";
 import { SlowRefusal, type UnknownCredentialLimits, unknownCredentials } from "../../core/auth/unknown-credentials.ts";
@@ -9,12 +9,13 @@ import { Fault } from "../../core/inference/fault.ts";
 import { within } from "../../core/time/cancellation.ts";
 import type { FoundOperator, Operator, Operators } from "./store/operators.ts";
 
-/** The operator of a request. Throws Fault: 401, 429, or 503 `storage_unavailable` or `overloaded`. */
+/** Returns the operator who made a request. Throws Fault: 401, 429, or 503 `storage_unavailable` or `overloaded`. */
 export type OperatorAuthentication = (headers: HeaderSource, address: string) => Promise<Operator>;
 
 const lookup_ms = 3000;
 /**
- * The number of tokens that are remembered as valid, so that their look-ups don't wait behind those of unknown tokens.
+ * The number of valid tokens that are remembered, so that their look-ups don't wait behind the look-ups of unknown
+ * tokens.
  */
 const known_max = 1000;
 
@@ -52,8 +53,9 @@ export function operatorAuthentication(options: {
 }
 
 /**
- * The operator of a session that was begun with the token that has this hash, by a new look-up. Throws as
- * `OperatorAuthentication` does. A token that was rotated serves programs until its grace is over, but no session.
+ * Looks up the operator of a session again, by the hash of the token with which the session began. Throws as
+ * `OperatorAuthentication` does. After a rotation, the old token still works for programs until its grace ends, but
+ * sessions that began with it end immediately.
  */
 export async function operatorNow(operators: Operators, tokenHash: Uint8Array, address: string): Promise<Operator> {
   const looked = within(operators.operatorOf(tokenHash, address), lookup_ms, "the list of operators");

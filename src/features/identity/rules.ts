@@ -1,14 +1,14 @@
 /**
- * Derives memberships from the claims of an issuer (docs/identity.md, Rules). A claim matches only in the form that a
- * rule names: a text does not match like a list with one item, nor a list like a text, and an e-mail address counts
- * only if the issuer has verified it. Pure.
+ * Derives memberships from the claims of an issuer (docs/identity.md, Rules). A claim matches only in the type that the
+ * rule gives: a text never matches a list with one item, nor a list a text. An e-mail address counts only if the issuer
+ * has verified it. Pure.
  */
 
 import type { Claims, Identity, Issuer, Rule } from "../../core/auth/identity.ts";
 import { isPlain } from "../../core/inference/plain-text.ts";
 import type { NamedMembership, PersonKind } from "../../core/store/people.ts";
 
-/** The rules of this issuer that match, in their order. */
+/** The rules for this issuer that match the claims, in the order of the configuration. */
 export function matching(rules: readonly Rule[], { issuer }: Pick<Issuer, "issuer">, claims: Claims): Rule[] {
   return rules.filter((rule) => (rule.issuer === null || rule.issuer === issuer) && isMet(rule, claims));
 }
@@ -26,8 +26,8 @@ function isMet({ claim, wanted }: Rule, claims: Claims): boolean {
 export const lowered = (address: string): string => address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /**
- * The e-mail address in lower case; null unless the issuer says that it is verified (some issuers send the text
- * "true").
+ * The e-mail address in lower case; null unless the issuer says that the address is verified (some issuers send the
+ * text "true").
  */
 export function verifiedEmail(claims: Claims): string | null {
   const email = ownIn(claims, "email");
@@ -35,7 +35,10 @@ export function verifiedEmail(claims: Claims): string | null {
   return typeof email === "string" && isPlain(email) && isVerified ? lowered(email) : null;
 }
 
-/** A claim by its name; if there is none, by a path with dots into nested objects, as Keycloak sends them. */
+/**
+ * The claim with this name. If there is none, the name is taken as a path with dots into nested objects, which Keycloak
+ * sends.
+ */
 export function claimIn(claims: Claims, name: string): unknown {
   const whole = ownIn(claims, name);
   if (whole !== undefined || !name.includes(".")) return whole;
@@ -48,7 +51,7 @@ function ownIn(value: unknown, name: string): unknown {
     : undefined;
 }
 
-/** The memberships that the rules give; in each organization the first rule counts. */
+/** The memberships that the rules give; for each organization the first rule counts. */
 export function membershipsBy(rules: readonly Rule[]): NamedMembership[] {
   const places = new Set<string | null>();
   return rules.flatMap(({ organization, team, role, scopes, models }) => {
@@ -66,14 +69,14 @@ export function callingRule(rules: readonly Rule[]): (Rule & { organization: str
   return rules.find((rule): rule is Rule & { organization: string } => rule.organization !== null) ?? null;
 }
 
-/** The kind (person or service) that the first rule gives. */
+/** The kind (person or service) that the first matching rule gives. */
 export function kindBy(rules: readonly Rule[]): PersonKind {
   return rules[0]?.kind ?? "person";
 }
 
 /**
- * The text by which this issuer identifies somebody; null if a claim is missing or is not plain text. Several claims
- * are encoded, so that no two people get the same text.
+ * The text that identifies somebody at this issuer, made from the configured claims; null if a claim is missing or is
+ * not plain text. If there are several claims, they are encoded, so that no two people get the same text.
  */
 export function subjectIn({ subject }: Pick<Issuer, "subject">, claims: Claims): string | null {
   const values = subject.map((name) => claimIn(claims, name));
@@ -89,9 +92,9 @@ const groups_max = 2000;
 const group_chars_max = 500;
 
 /**
- * The names of the groups in a claim; those that are not plain text are left out. `absent`: the claim is missing.
- * `overflowing`: there are more groups than fit into a token (Entra says so in `_claim_names` or `hasgroups`) or than
- * are read.
+ * The names of the groups in a claim; names that are not plain text are left out. `absent`: the claim is missing.
+ * `overflowing`: there are more groups than fit into a token (Entra signals this in `_claim_names` or `hasgroups`), or
+ * than this service accepts.
  */
 export function groupsIn(claims: Claims, claim: string): readonly string[] | "absent" | "overflowing" {
   const found = claimIn(claims, claim);
@@ -104,16 +107,13 @@ export function groupsIn(claims: Claims, claim: string): readonly string[] | "ab
   return isElsewhere || groups.length > groups_max ? "overflowing" : [...new Set(groups)];
 }
 
-/** A person's groups from the issuer's last answer that had any. */
+/** A person's groups from the issuer's last response that had groups. */
 export interface EarlierGroups {
   groups: readonly string[];
   groupsAt: Date | null;
 }
 
-/**
- * The claims, with the person's earlier groups added if the issuer's answer has no groups and the earlier ones are not
- * too old.
- */
+/** The claims. If they lack groups, the person's earlier groups are added, unless these are too old. */
 export function withGroups(
   claims: Claims,
   { claim, maxAge_ms }: { claim: string; maxAge_ms: number },

@@ -1,6 +1,6 @@
 /**
- * Sessions of browsers, each named by a cookie. Every hour, a session's issuer is asked whether it still confirms the
- * person.
+ * Browser sessions, each named by a cookie. When a session is used, its issuer is asked, at most once an hour, whether
+ * it still confirms the person.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Identity, Issuer } from "../../core/auth/identity.ts";
@@ -24,12 +24,12 @@ import { issuerIn, type Logout, verifiedLogoutToken } from "./verified.ts";
 export interface CurrentSession {
   session: KnownSession;
   known: KnownPerson;
-  /** The secret that every form of our pages sends back. */
+  /** The secret that every form of the service's pages sends back (against forged requests). */
   formSecret(): string;
 }
 
 const confirmed_ms_max = 3_600_000;
-/** The longest time that a request to an issuer may take. */
+/** The time for which a request keeps the right to ask the issuer; longer than any request to an issuer takes. */
 const claim_ms = 30_000;
 const device_ms = 10 * 60_000;
 
@@ -65,8 +65,8 @@ export async function currentSession(
 }
 
 /**
- * Asks the issuer again if the last confirmation is too old. Null: it is recent enough, another request is asking, the
- * issuer's tokens are missing, or the issuer is away; none of this ends the session.
+ * Asks the issuer again if the last confirmation is too old. Null: the confirmation is recent enough, another request
+ * is asking now, the issuer's tokens are missing, or the issuer is away; none of this ends the session.
  */
 async function confirmedIfDue(parts: IdentityParts, session: KnownSession): Promise<KnownPerson | null> {
   if (session.readAt.getTime() - session.confirmedAt.getTime() < confirmed_ms_max) return null;
@@ -82,7 +82,7 @@ async function confirmedIfDue(parts: IdentityParts, session: KnownSession): Prom
   }
 }
 
-/** The secret that forms send back. It is derived from the cookie, which no page of another origin can read. */
+/** The secret that forms send back. It is derived from the cookie, which pages of other origins cannot read. */
 function formSecretOf(secret: string): string {
   return createHmac("sha256", secret).update("form").digest("base64url");
 }
@@ -92,7 +92,7 @@ export function isFormSecret({ formSecret }: CurrentSession, sent: string | null
   return ours.length === theirs.length && timingSafeEqual(ours, theirs);
 }
 
-/** Ends the session. Returns the issuer's logout page; null if it has none or is away. */
+/** Ends the session. Returns the URL of the issuer's logout page; null if the issuer has none or is away. */
 export async function endSession(parts: IdentityParts, secret: string, returnTo: string): Promise<URL | null> {
   const ended = await parts.sessions.end(hashOf(secret));
   const issuer = ended && issuerNamed(identityOf(parts), ended.issuer);
@@ -104,9 +104,9 @@ export async function endSession(parts: IdentityParts, secret: string, returnTo:
 }
 
 /**
- * Handles a back-channel logout. With `sid`, the sessions and sign-ins of that session at the issuer end; with `sub`
- * alone, all sessions and sign-ins of the person end, and everything that was issued to the person before becomes
- * invalid. Throws NotConfigured, IssuerRefused, IssuerAway.
+ * Handles a back-channel logout. With `sid`, the sessions and sign-ins that belong to that session at the issuer end.
+ * With only `sub`, all sessions and sign-ins of the person end, and everything that was issued to the person before
+ * becomes invalid. Throws NotConfigured, IssuerRefused, IssuerAway.
  */
 export async function leave(parts: IdentityParts, token: string): Promise<{ sessions: number; signIns: number }> {
   const issuer = issuerNamed(identityOf(parts), issuerIn(token));
@@ -115,7 +115,8 @@ export async function leave(parts: IdentityParts, token: string): Promise<{ sess
   try {
     return await leaving(parts, issuer, logout);
   } catch (cause) {
-    // All of a logout may be done twice, so the issuer may send the token again. Without a store the token stays used.
+    // A logout is idempotent, so after a failure the issuer may send the same token again. If the store is down here
+    // too, the token stays marked as used.
     await logout.forgetUse().catch(() => {});
     throw cause;
   }

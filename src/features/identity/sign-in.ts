@@ -1,7 +1,7 @@
 /**
- * Sign-in with a browser, which goes to the issuer and returns with the issuer's answer. The values that must come back
- * are encrypted in a cookie of this browser, so the answer to another browser is useless. An answer is valid once, for
- * ten minutes.
+ * Sign-in with a browser, which is redirected to the issuer and returns with the issuer's response. The values that the
+ * response must match are encrypted in a cookie of this browser, so another browser cannot use the response. A response
+ * is valid once, within ten minutes.
  */
 
 import { authorizationUrl, type Expected, exchanged } from "./grants.ts";
@@ -21,20 +21,20 @@ import type { SessionKind } from "./store/browser-sessions.ts";
 import type { KnownPerson } from "./store/people.ts";
 import { isFirst } from "./store/use-counts.ts";
 
-/** A sign-in that has begun, as its cookie holds it, encrypted. */
+/** The state of a sign-in that has begun, which the cookie holds, encrypted. */
 interface Attempt extends Expected {
   issuer: string;
-  /** The path of this service to which the browser goes afterwards. */
+  /** The path on this service to which the browser is redirected at the end. */
   returnTo: string;
-  /** When the sign-in began, by the clock of the node. */
+  /** The time at which the sign-in began, by the node's clock. */
   begun_ms: number;
 }
 
 export const attempt_ms = 10 * 60_000;
 
 /**
- * A sign-in that has begun. `url`: the issuer's page, to which the browser goes. `cookie`: the cookie that must come
- * back with the issuer's answer.
+ * A sign-in that has begun. `url`: the issuer's page, to which the browser is redirected. `cookie`: the cookie that the
+ * browser must send with the issuer's response.
  */
 export interface BegunSignIn {
   url: URL;
@@ -64,7 +64,7 @@ export async function beginSignIn(parts: IdentityParts, { kind, issuer, redirect
 
 interface Finishing {
   kind: SessionKind;
-  /** Our URL to which the issuer sent the browser, with its query. */
+  /** The URL of this service, with its query, to which the issuer redirected the browser. */
   answer: URL;
   /** The cookie that was set when the sign-in began. */
   cookie: string | null;
@@ -75,7 +75,10 @@ export interface FinishedSignIn {
   secret: string;
   known: KnownPerson;
   returnTo: string;
-  /** The code for which a page of the console gets this session's secret; null: its pages need none. */
+  /**
+   * The code that the console's page exchanges for the page's secret; null: pages of this kind of session need no
+   * secret.
+   */
   code: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Tokens of devices and workloads: an access token is a secret of a key, and is valid for an hour; a refresh token is
- * used once, and each use asks the issuer (docs/identity.md, Tokens).
+ * Tokens of devices and workloads: an access token is a secret of a key, and is valid for an hour; a refresh token can
+ * be used once, and each use asks the issuer whether it still confirms the person (docs/identity.md, Tokens).
  */
 import { hashKey, isToken, key_random_bytes, newKey, type SecretKind, secretOf } from "../../core/auth/credential.ts";
 import { idOf } from "../../core/store/ids.ts";
@@ -22,11 +22,11 @@ import type { DeviceAnswer } from "./store/device-requests.ts";
 import type { KnownPerson } from "./store/people.ts";
 import type { NewAccessToken, Refreshing, SignInRights } from "./store/sign-ins.ts";
 
-/** An answer of the token endpoint. */
+/** A successful response of the token endpoint. */
 export interface Tokens {
   accessToken: string;
   lasts_s: number;
-  /** The refresh token. Null: the sign-in ends with the access token. */
+  /** The refresh token. Null: there is none, so the sign-in ends when the access token expires. */
   refreshToken: string | null;
   scopes: readonly string[];
   /** The e-mail address of the person, if the issuer has verified it. */
@@ -41,7 +41,9 @@ type Refusal =
   | "expired_token"
   | "temporarily_unavailable";
 
-/** A refusal in the terms of RFC 6749 and RFC 8628. `isExpected`: it is not counted as a failure of the caller. */
+/**
+ * An error response with a code of RFC 6749 or RFC 8628. `isExpected`: it does not count as a failure of the caller.
+ */
 export class TokenRefused extends Error {
   constructor(
     readonly error: Refusal,
@@ -53,7 +55,7 @@ export class TokenRefused extends Error {
 }
 
 const access_ms = 3_600_000;
-/** The longest sign-in if its issuer cannot be asked again. */
+/** The longest duration of a sign-in whose issuer cannot be asked again, because it gave no refresh token. */
 const unconfirmed_ms_max = 24 * 3_600_000;
 const claim_ms = 30_000;
 const repeat_ms = 60_000;
@@ -77,7 +79,7 @@ function rightsIn({ memberships }: KnownPerson, organizationId: string): SignInR
   return found ? { organizationId, scopes: found.scopes, models: found.models } : null;
 }
 
-/** The tokens for the code of a device. Throws TokenRefused. */
+/** Exchanges the long code of a device for tokens. Throws TokenRefused. */
 export async function byDeviceCode(parts: IdentityParts, code: string): Promise<Tokens> {
   identityOf(parts);
   const answer = await parts.devices.poll(hashOf(code));
@@ -130,7 +132,10 @@ async function begun(parts: IdentityParts, approved: Approved, rights: SignInRig
   return { accessToken: token, lasts_s: access_ms / 1000, refreshToken, scopes: rights.scopes };
 }
 
-/** The tokens for a refresh token. Throws TokenRefused, and IssuerAway, after which the token can be used again. */
+/**
+ * Exchanges a refresh token for new tokens. Throws TokenRefused, or IssuerAway, after which the same token can be used
+ * again.
+ */
 export async function byRefreshToken(parts: IdentityParts, text: string): Promise<Tokens> {
   identityOf(parts);
   if (!isToken("slr_", text)) throw new TokenRefused("invalid_grant", "This is no refresh token of this service.");
@@ -150,7 +155,7 @@ export async function byRefreshToken(parts: IdentityParts, text: string): Promis
   }
 }
 
-/** Begins the use of a refresh token, once no other caller uses a token of the same family. */
+/** Begins the use of a refresh token. Waits while another caller uses a refresh token of the same sign-in. */
 async function whenFree({ signIns, newUuid, now_ms }: IdentityParts, hash: Uint8Array) {
   const until_ms = now_ms() + busy_ms;
   for (;;) {
@@ -162,7 +167,7 @@ async function whenFree({ signIns, newUuid, now_ms }: IdentityParts, hash: Uint8
   }
 }
 
-/** Repeats a lost answer: the same refresh token, with a new access token. */
+/** Repeats a response that may have been lost: the same next refresh token, with a new access token. */
 async function repeated(
   parts: IdentityParts,
   { keyId, successor }: { keyId: string; successor: Uint8Array },
@@ -212,9 +217,9 @@ async function refreshed(
 }
 
 /**
- * Exchanges a workload's own token for an access token (RFC 7523), which never outlives the workload's token. If no
- * rule matches, nothing is stored. Once the person was signed out, older tokens are refused. Throws TokenRefused,
- * IssuerAway.
+ * Exchanges a workload's identity token for an access token (RFC 7523), which never outlives the identity token. If no
+ * rule matches, nothing is stored. Identity tokens that were issued before the person's last logout are refused. Throws
+ * TokenRefused, IssuerAway.
  */
 export async function byAssertion(parts: IdentityParts, assertion: string): Promise<Tokens> {
   const identity = identityOf(parts);
@@ -237,7 +242,7 @@ export async function byAssertion(parts: IdentityParts, assertion: string): Prom
   return { accessToken: token, lasts_s: Math.floor(access.lasts_ms / 1000), refreshToken: null, scopes };
 }
 
-/** The refusal of an assertion, in the same words whatever was wrong. */
+/** The error that refuses an assertion, with the same message for all causes. */
 function unknownAssertion(): TokenRefused {
   return new TokenRefused(
     "invalid_grant",
@@ -246,8 +251,8 @@ function unknownAssertion(): TokenRefused {
 }
 
 /**
- * Ends the sign-in to which the token belongs, or if it is a workload's token, only the token. False: there is nothing
- * to end.
+ * Ends the sign-in to which the token belongs. A workload's access token belongs to no sign-in, so only the token ends.
+ * False: the token is unknown or has ended.
  */
 export async function revoke(parts: IdentityParts, text: string): Promise<boolean> {
   identityOf(parts);

@@ -1,4 +1,7 @@
-/** Verifies ID tokens and logout tokens of an issuer. Each must be for our client, and of the expected kind. */
+/**
+ * Verifies ID tokens and logout tokens of an issuer. Each token must be issued for this service's client, and be of the
+ * expected kind.
+ */
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
 import type { Claims } from "../../core/auth/identity.ts";
 import { isPlain } from "../../core/inference/plain-text.ts";
@@ -6,8 +9,8 @@ import { clockTolerance_s, IssuerAway, type IssuerClient, IssuerRefused, reasonO
 import { isFirst, type UseCounts } from "./store/use-counts.ts";
 
 /**
- * The claims of an ID token. Throws IssuerRefused, or IssuerAway if the issuer's keys cannot be fetched. The library
- * has compared issuer, nonce and the like.
+ * The claims of an ID token. Throws IssuerRefused, or IssuerAway if the issuer's keys cannot be fetched. Before this
+ * call, the OAuth library has compared issuer, nonce and the like.
  */
 export async function verifiedIdToken(client: IssuerClient, token: string): Promise<Claims> {
   const claims = await verified(client, token, {});
@@ -23,12 +26,12 @@ export interface Logout {
   /** The claims that identify the person. */
   claims: Claims;
   issuerSession: string | null;
-  /** Makes the token valid again. */
+  /** Makes the logout token valid again, although it was used. */
   forgetUse(): Promise<void>;
 }
 
 /**
- * The logout in a logout token (OpenID Connect Back-Channel Logout, 2.6), which is valid once, for two minutes. Throws
+ * Verifies a logout token (OpenID Connect Back-Channel Logout, 2.6), which is valid once, within two minutes. Throws
  * IssuerRefused or IssuerAway.
  */
 export async function verifiedLogoutToken(client: IssuerClient, token: string, uses: UseCounts): Promise<Logout> {
@@ -47,8 +50,8 @@ export async function verifiedLogoutToken(client: IssuerClient, token: string, u
 }
 
 /**
- * The issuer that a token names, to choose the keys. Nothing else in the token is used before the keys have verified
- * it.
+ * The issuer that an unverified token names, by which the keys to verify the token are chosen. Nothing else in an
+ * unverified token is used.
  */
 export function issuerIn(token: string): string {
   try {
@@ -64,7 +67,10 @@ async function verified(client: IssuerClient, token: string, checks: JWTVerifyOp
   return (await verifiedClaims(client, token, [clientId], checks)).claims;
 }
 
-/** The claims of a token that this issuer has signed for one of these audiences. Throws IssuerRefused, IssuerAway. */
+/**
+ * Verifies that this issuer has signed the token for one of these audiences, and returns the claims. Throws
+ * IssuerRefused, IssuerAway.
+ */
 export async function verifiedClaims(
   client: IssuerClient,
   token: string,
@@ -90,8 +96,8 @@ export async function verifiedClaims(
 }
 
 /**
- * Whether the error means that the keys could not be fetched. The library throws its generic error if the answer is no
- * key set.
+ * Whether the error means that the keys could not be fetched. The library throws its generic error if the response is
+ * not a key set.
  */
 function isOutage(error: errors.JOSEError): boolean {
   return (

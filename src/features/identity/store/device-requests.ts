@@ -3,7 +3,7 @@
 export interface NewDeviceRequest {
   deviceHash: Uint8Array;
   userHash: Uint8Array;
-  /** The name by which the program calls itself, and the address from which the request came. */
+  /** The name that the program reports, and the address from which the request came. */
   agent: string;
   address: string;
   lasts_ms: number;
@@ -32,7 +32,7 @@ export interface DeviceApproval {
 }
 
 export type DeviceAnswer =
-  /** The answer to a poll of the device. `interval_s`: the least time between polls from now on. */
+  /** The response to a poll by the device. `interval_s`: the new least time between polls. */
   | { is: "pending" }
   | { is: "too_soon"; interval_s: number }
   | { is: "denied" }
@@ -40,7 +40,7 @@ export type DeviceAnswer =
   | ({ is: "approved" } & DeviceApproval & Pick<PendingDevice, "agent" | "address">);
 
 export interface DeviceRequests {
-  /** Stores a request. "full": too many requests wait, from this address or in all. */
+  /** Stores a request. "full": too many requests wait for approval, from this address or in all. */
   add(request: NewDeviceRequest, limits: DeviceRequestLimits): Promise<"added" | "full">;
   find(userHash: Uint8Array): Promise<PendingDevice | null>;
   /** Approves a request. False: no request waits under this code. A decision is final. */

@@ -1,7 +1,7 @@
 /**
  * OPERATORS: the accounts that may administer the service over HTTP. An operator has a role and a token. A token is a
- * secret like a key, with a form of its own, and only its hash is stored. Implemented by `postgres`. The store and the
- * answers of the administration's verbs share one schema of an operator.
+ * secret, like an API key but with another prefix, of which only the hash is stored. Implemented by `postgres`. The
+ * store and the answers of management verbs share one schema of an operator.
  */
 import Type from "typebox";
 import { credentialFields, id, type Secret } from "../../../core/operations/fields.ts";
@@ -9,8 +9,8 @@ import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../../core/schema/codec.ts";
 
 /**
- * The roles of operators: `admin` may do everything, `viewer` see everything, `organization-admin` see and manage one
- * organization.
+ * The roles of operators: `admin` may do everything, `viewer` may read everything except operators,
+ * `organization-admin` may read and manage one organization.
  */
 export const roles = ["admin", "viewer", "organization-admin"] as const;
 export type Role = (typeof roles)[number];
@@ -33,11 +33,11 @@ export type Operator = Value<typeof Operator>;
 export interface FoundOperator {
   operator: Operator;
   secret: Pick<Secret, "expiresAt" | "revokedAt">;
-  /** The store's time at the look-up, by which it is decided whether the token has expired. */
+  /** The store's time at the look-up, with which the token's expiry is compared. */
   readAt: Date;
 }
 
 export interface Operators {
-  /** Finds an operator by the hash of a token, and records `address` as the one from which the token was last used. */
+  /** Finds an operator by the hash of a token, and records `address` as the address of the token's last use. */
   operatorOf(tokenHash: Uint8Array, address: string | null): Promise<FoundOperator | null>;
 }

@@ -1,9 +1,10 @@
 /**
- * PEOPLE: those who sign in through an issuer, and their rights. A person is one subject of one issuer; a membership is
- * a role in an organization, or for the service. Rules give memberships anew each time the issuer confirms the person;
- * those that were given by hand stay. Implemented by `postgres`; docs/identity.md describes it for operators.
+ * PEOPLE: everybody who signs in through an issuer, with their rights. A person is one subject of one issuer; a
+ * membership is a role in an organization, or for the service. Rules give memberships anew each time the issuer
+ * confirms the person; memberships that were given by hand stay. Implemented by `postgres`; docs/identity.md describes
+ * it for operators.
  *
- * The store, sign-ins and sessions, and the answers of the administration's verbs share one schema of a person.
+ * The store, sign-ins and sessions, and the answers of management verbs share one schema of a person.
  *
  * To admit a person, call `confirmPerson` of src/features/identity/confirm.ts, which applies the rules in force and
  * then calls `confirm` here.
@@ -46,7 +47,7 @@ export const Membership = Type.Object(
   { $id: "Membership" },
 );
 export type Membership = Value<typeof Membership>;
-/** The membership in a row, from the JSON that SQL makes of it. */
+/** Decodes a membership from the JSON that SQL makes of its row. */
 export const membershipOfRow = (json: unknown): Membership => decode(Membership, json);
 
 export const Person = Type.Object(
@@ -79,17 +80,17 @@ export const Person = Type.Object(
 );
 export type Person = Value<typeof Person>;
 
-/** A person with the facts that only the service needs. */
+/** A person, with the fields that only the service itself uses. */
 export type KnownPerson = Person & {
-  /** When the issuer last sent groups; null: never. */
+  /** The time at which the issuer last sent groups; null: never. */
   groupsAt: Date | null;
-  /** Sign-ins, sessions and tokens that were issued before this instant are invalid; null: none is. */
+  /** Sign-ins, sessions and tokens that were issued before this instant are invalid; null: this ends none of them. */
   notBefore: Date | null;
   /** The store's time when the person was read, by which ages are measured. */
   readAt: Date;
 };
 
-/** The claims of an issuer about a person. Undefined fields stay as they were. */
+/** The claims of an issuer about a person. Undefined fields keep their stored values. */
 export interface Confirmation {
   /** `per_` + UUIDv7 hex: the id if the person is new. */
   id: string;
@@ -101,30 +102,30 @@ export interface Confirmation {
   name?: string | null | undefined;
   groups?: readonly string[] | undefined;
   /**
-   * When the claims were made; absent: now. Claims that are older than the last ones, or than `notBefore`, change
-   * nothing.
+   * The time at which the issuer made the claims; absent: now. Claims that are older than the stored claims, or than
+   * `notBefore`, change nothing.
    */
   at?: Date | undefined;
   /**
-   * The memberships that the rules give; if several are in one organization, the first counts. Null: the memberships
-   * stay.
+   * The memberships that the rules give; of several in one organization, the first counts. Null: the person's
+   * memberships stay.
    */
   memberships: readonly NamedMembership[] | null;
   /**
-   * Set at a sign-in: the e-mail address that these claims verify. Invitations to it are accepted. Absent or null: no
-   * invitations are accepted.
+   * Set at a sign-in: the e-mail address that these claims verify. The invitations to this address are accepted. Absent
+   * or null: no invitations are accepted.
    */
   invited?: string | null | undefined;
   /**
-   * If the person returns to an organization after longer than this, the person's old keys of that organization are
-   * revoked. Null: the old keys work again.
+   * If the person gets a membership again after having had none in the organization for longer than this, the person's
+   * old keys there are revoked. Null: the old keys work again, however long that was.
    */
   keysEndAfter_ms?: number | null | undefined;
 }
 
 export type Confirmed = KnownPerson & {
   isNew: boolean;
-  /** Memberships whose organization or team does not exist, and which were ignored. */
+  /** Memberships that were ignored because their organization or team does not exist. */
   missing: NamedMembership[];
 };
 
@@ -133,29 +134,29 @@ export interface People {
   findPerson(id: string): Promise<KnownPerson | null>;
   personOf(issuer: string, subject: string): Promise<KnownPerson | null>;
   /**
-   * Finds or creates the person, and stores the claims. The memberships that rules gave are replaced by those given
-   * here; what runs with the rights of a lost membership ends, on every node. A suspended person is confirmed and stays
-   * suspended.
+   * Finds or creates the person, and stores the claims. The memberships that rules gave before are replaced by the
+   * given ones. Requests that run with the rights of a lost membership end, on every node. A suspended person is also
+   * confirmed, and stays suspended.
    */
   confirm(confirmation: Confirmation): Promise<Confirmed>;
-  /** Makes everything invalid that was issued to the person until now. */
+  /** Makes all sign-ins, sessions and tokens invalid that were issued to the person until now. */
   endIssued(id: string, actor: Actor): Promise<void>;
   /**
-   * Deletes a number of people who never had a membership, a key, a limit or a suspension, and whom their issuer has
-   * not confirmed for 30 days. Returns how many.
+   * Deletes some of the people who never had a membership, a key, a limit or a suspension, and whom their issuer has
+   * not confirmed for 30 days. Returns the number of deleted people.
    */
   deleteVisitors(): Promise<number>;
   /**
-   * The key of a person's identity tokens in this organization, made at first use. Like all keys of the person, it
-   * counts for the team of the person's membership, and changes the team with it. Null: the membership, the person or
-   * the organization is gone.
+   * The key that stands for a person's identity tokens in this organization; it is created at the first use. Its usage
+   * counts in the team of the person's membership, even if the team changes. Null: the membership, the person or the
+   * organization is gone.
    */
   tokenKey(input: { id: string; personId: string; organization: string }): Promise<TokenKey | null>;
 }
 
-/** A key of kind `jwt`. */
+/** A key of kind `jwt`, which stands for a person's identity tokens. */
 export interface TokenKey {
   id: string;
-  /** The hash by which the directory finds the key. It is not the hash of any text that a client could send. */
+  /** The hash by which the directory finds the key. No text that a client could send has this hash. */
   secretHash: Uint8Array;
 }

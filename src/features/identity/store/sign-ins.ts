@@ -6,15 +6,15 @@
 import type { NewSecret, Scope } from "../../../core/store/directory.ts";
 import type { EndedAtIssuer } from "./browser-sessions.ts";
 
-/** An access token, and how long it is valid. */
+/** An access token's secret, and the time for which the token is valid. */
 export interface NewAccessToken {
   secret: NewSecret;
   lasts_ms: number;
 }
 
 /**
- * The rights of a sign-in's access tokens when they were issued. The current membership decides at each look-up what
- * they may do.
+ * The rights of a sign-in's access tokens when they were issued. At each look-up, the current membership decides what
+ * the tokens may do.
  */
 export interface SignInRights {
   organizationId: string;
@@ -30,7 +30,7 @@ export interface NewSignIn extends SignInRights {
   issuerSession: string | null;
   /** The issuer's tokens, encrypted. */
   tokens: Uint8Array | null;
-  /** How long the sign-in lasts; null: as long as the issuer confirms the person. */
+  /** The duration of the sign-in; null: it lasts as long as the issuer confirms the person. */
   lasts_ms: number | null;
   agent: string;
   address: string;
@@ -39,7 +39,7 @@ export interface NewSignIn extends SignInRights {
   refreshHash: Uint8Array;
 }
 
-/** A sign-in whose refresh token is being used, which one caller at a time may do. */
+/** A sign-in whose refresh token is being used. Only one caller at a time may use a refresh token of a sign-in. */
 export interface Refreshing {
   /** Identifies the caller that may use the refresh token now. */
   claim: string;
@@ -54,19 +54,22 @@ export type RefreshBegun =
   | ({ is: "begun" } & Refreshing)
   /**
    * The token was used a moment ago. The same successor (the next refresh token) is returned again, because the first
-   * answer may have been lost.
+   * response may have been lost.
    */
   | { is: "repeated"; keyId: string; successor: Uint8Array }
   /** Another caller is using the token. */
   | { is: "busy" }
-  /** The token was used before, so its whole family of tokens has ended. */
+  /** The token was used before, perhaps by a thief, so the whole sign-in has ended. */
   | { is: "reused" }
   | { is: "unknown" };
 
 export interface Refreshed {
   claim: string;
   keyId: string;
-  /** The hash of the used refresh token; the hash of its successor; and the successor, encrypted. */
+  /**
+   * The hash of the used refresh token; the hash of its successor (the next refresh token); and the successor,
+   * encrypted.
+   */
   usedHash: Uint8Array;
   nextHash: Uint8Array;
   successor: Uint8Array;
@@ -80,19 +83,19 @@ export interface SignIns {
   /** Creates a sign-in. "gone": the person, the organization or the membership does not exist. */
   begin(signIn: NewSignIn): Promise<"begun" | "gone">;
   /**
-   * Begins the use of a refresh token. `claim`: a new UUID, which identifies this use. `repeat_ms`: how long after a
-   * token's use its answer is returned again.
+   * Begins the use of a refresh token. `claim`: a new UUID, which identifies this use. `repeat_ms`: the time after a
+   * token's use within which the same successor is returned again.
    */
   beginRefresh(hash: Uint8Array, times: { claim: string; claim_ms: number; repeat_ms: number }): Promise<RefreshBegun>;
   /** Stores the successor of a refresh token. False: the claim was lost meanwhile, or the sign-in has ended. */
   completeRefresh(refreshed: Refreshed): Promise<boolean>;
-  /** Gives up the claim, without using the token. */
+  /** Gives up the claim without using the token. */
   releaseRefresh(keyId: string, claim: string): Promise<void>;
   /** Adds an access token to a key. Returns the key's scopes; null if the key has ended. */
   addAccessToken(keyId: string, access: NewAccessToken): Promise<readonly Scope[] | null>;
-  /** Ends one access token of a workload. False: there is none with this hash. */
+  /** Ends one access token of a workload. False: there is no such token with this hash. */
   endAccessToken(hash: Uint8Array): Promise<boolean>;
-  /** Ends a sign-in with all of its tokens, on every node within a second. False: it had ended. */
+  /** Ends a sign-in with all of its tokens, on every node within a second. False: the sign-in had ended before. */
   end(keyId: string, why: string): Promise<boolean>;
   /** The id of the sign-in to which an access or refresh token with this hash belongs; null: none. */
   ofToken(hash: Uint8Array): Promise<string | null>;

@@ -4,18 +4,18 @@
  */
 export interface UseCounts {
   /**
-   * Counts a use, and returns the number of uses, this one included. `about`: the kind of value, so that equal values
-   * of two kinds differ.
+   * Counts a use of the value, and returns the number of its uses, including this use. `about`: the kind of value;
+   * equal values of different kinds are counted separately.
    */
   count(about: string, value: string, lasts_ms: number): Promise<number>;
-  /** Takes back a use that was counted. */
+  /** Subtracts a use that was counted before. */
   uncount(about: string, value: string): Promise<void>;
-  /** The number of uses so far. */
+  /** The number of counted uses of the value. */
   counted(about: string, value: string): Promise<number>;
   forget(): Promise<number>;
 }
 
-/** Counts a use. Returns whether it is the first one. */
+/** Counts a use of the value, and returns whether it is the first use. */
 export async function isFirst(uses: UseCounts, about: string, value: string, lasts_ms: number): Promise<boolean> {
   return (await uses.count(about, value, lasts_ms)) === 1;
 }
