@@ -1,7 +1,7 @@
-/** The conditions of the fleet that operators are notified of, derived from the reports of its nodes. Pure. */
+/** Derives, from the reports of nodes, the conditions of the fleet of which operators are notified. Pure. */
 import type { Condition, NewNotice } from "./store/notice.ts";
 
-/** A node as its processes report it. */
+/** A node, as the reports of its processes describe it. */
 export interface ReportedNode {
   id: string;
   name: string;
@@ -15,7 +15,7 @@ export interface ReportedNode {
 }
 
 const day_ms = 86_400_000;
-/** Operators are notified of a certificate this many days before it expires. */
+/** The numbers of days before a certificate expires at which operators are notified. */
 const expiry_days = [14, 3];
 /** The states in which a route can answer no request. */
 const failing = new Set(["open", "half-open", "down", "unresolved"]);
@@ -42,8 +42,8 @@ function enginesDown(nodes: readonly ReportedNode[]): Condition[] {
 }
 
 /**
- * The certificates that expire soon. Nodes whose certificates end at the same time mostly have the same certificate, so
- * they share a notice.
+ * The certificates that expire soon. Nodes whose certificates expire at the same time mostly have the same certificate,
+ * so they share a notice.
  */
 function certificates(nodes: readonly ReportedNode[], now: Date): Condition[] {
   const ending = nodes.flatMap(({ name, certificateExpiresAt: at }) =>
@@ -68,7 +68,7 @@ function nodeFailing(node: ReportedNode): Condition[] {
 
 function problemsOf({ state, problems, configurationDiffers, workers, workersWanted }: ReportedNode): string[] {
   if (state === "silent") return ["it does not report any more"];
-  // The workers of a node that drains end one by one, and no other configuration is loaded any more.
+  // For a draining node it is normal that workers end one by one, and that it no longer loads a new configuration.
   if (state === "draining") return [];
   return [
     ...(state === "not_ready" ? problems : []),
@@ -77,7 +77,10 @@ function problemsOf({ state, problems, configurationDiffers, workers, workersWan
   ];
 }
 
-/** The notice that an engine has sent data beyond its answer to a request. Each engine has at most one a day. */
+/**
+ * The notice that an engine has sent data after the end of its response to a request. There is at most one such notice
+ * a day for each engine.
+ */
 export function strayAnswer(upstream: string, at: Date): NewNotice {
   return {
     kind: "engine.stray_answer",

@@ -14,16 +14,16 @@ interface Terms {
   consoleUrl: string | null;
   now_ms: number;
   /**
-   * The round (the mails that share a connection to the server) in which mail is sent, and the only domains to which
-   * mail goes; null: the service sends no mail.
+   * The round (the mails that share a connection to the server) in which mail is sent, and the allowed domains of
+   * recipients (empty: all); null: the service sends no mail.
    */
   mail: { round: MailRound; domains: readonly string[] } | null;
 }
 
-/** The longest time for one webhook, far shorter than the lease of a notice. */
+/** The time limit of one webhook call, far shorter than the lease of a notice. */
 const wait_ms = 10_000;
 
-/** Delivers a notice. A problem that it returns never contains an address that is a secret. */
+/** Makes one attempt to deliver a notice. The returned problem never contains an address that is a secret. */
 export async function deliver(notice: DueNotice, terms: Terms): Promise<Delivery> {
   const { form, address, secret } = notice;
   if (form === "mail") return mailed(notice, terms);
@@ -52,8 +52,8 @@ const pageOf = ({ page }: Message, consoleUrl: string | null) =>
   consoleUrl === null || page === null ? null : new URL(page, consoleUrl).href;
 
 /**
- * Sends a separate mail to each recipient: each has its own link that unsubscribes, and nobody sees who else is
- * notified.
+ * Sends a separate mail to each recipient: each mail has its recipient's own unsubscribe link, and no recipient sees
+ * the others.
  */
 async function mailed(notice: DueNotice, { mail, consoleUrl, now_ms }: Terms): Promise<Delivery> {
   const { recipients } = notice;
@@ -84,8 +84,8 @@ function post(url: string, body: object): WebhookRequest {
 }
 
 /**
- * Removes the address from a problem, which is stored and shown: the error of a library may contain the requested URL.
- * Pure.
+ * Removes the webhook's URL from the text of a problem, which is stored and shown: the error of a library may contain
+ * the URL. Pure.
  */
 export function withoutUrl(problem: string, address: string): string {
   const { pathname, search } = new URL(address);

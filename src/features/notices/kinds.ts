@@ -1,12 +1,13 @@
 /**
- * The kinds of notices, and the message that people read for each. To add a kind, add one entry here; the code that
- * finds the notice adds it to the queue with its details (store/notice.ts). Every form of sending then knows the kind.
- * Pure.
+ * The kinds of notices, with the message that people read for each kind. To add a kind, add one entry here, and let the
+ * code that detects the event add a notice with its details to the queue (store/notice.ts). All forms of notices derive
+ * from these messages. Pure.
  */
 import { inWords, type Money } from "../../core/inference/money.ts";
 
 /**
- * A notice as people read it. Names that people chose are not escaped here: each form of sending escapes what it shows.
+ * A notice as people read it. Names that people chose are not escaped here: each form (Slack, Teams, mail) escapes the
+ * texts that it shows.
  */
 export interface Message {
   tone: "good" | "warning" | "bad";

@@ -1,6 +1,7 @@
 /**
- * Sends notices to the destinations of organizations and operators (docs/notices.md), in the background. Every ten seconds one
- * node finds new notices, and every two seconds each node sends those that are due and that no other node is sending.
+ * Sends notices to the destinations of organizations and operators (docs/notices.md), in the background. Every ten
+ * seconds one node finds new notices, and every two seconds each node sends the notices that are due and that no other
+ * node is sending.
  */
 import { idleClock, passed, repeating } from "../../core/time/clock.ts";
 import { deliver } from "./deliver.ts";
@@ -20,19 +21,19 @@ export interface NoticesParts {
   consoleUrl: () => string | null;
   now_ms: () => number;
   failed(cause: unknown): void;
-  /** Called when a notice is given up. */
+  /** Called when no further attempt will be made to deliver a notice. */
   givenUp(notice: DueNotice, problem: string): void;
   look_ms?: number;
   send_ms?: number;
   /**
-   * How often secrets in plain text, or with an older key, are encrypted. The default is long: an older version cannot
-   * read encrypted secrets, and after an upgrade, no node of an older version runs any more by then.
+   * The interval at which secrets in plain text, or encrypted with an older key, are encrypted. The default is long:
+   * older versions cannot read encrypted secrets, and by then no node of an older version runs after an upgrade.
    */
   seal_ms?: number;
 }
 
 export interface Notices {
-  /** Adds a notice for the operators, even if the database is away now. */
+  /** Adds a notice for the operators. While the database is away, the notice waits in memory. */
   tell(notice: NewNotice): void;
   stop(): Promise<void>;
 }
@@ -41,12 +42,15 @@ const attempts_max = 12;
 const first_again_ms = 10_000;
 const again_ms_max = 4 * 3_600_000;
 const at_once_max = 20;
-/** The time for the mails of a round, far shorter than the lease of a notice. */
+/** The time limit for all mails of a round, far shorter than the lease of a notice. */
 const mailWait_ms = 40_000;
 const forget_ms = 3_600_000;
 const untold_max = 100;
 
-/** The wait before the next attempt; null after the last. All attempts together take about half a day. Pure. */
+/**
+ * The wait before the next attempt; null: the last attempt has been made. All attempts together take about half a day.
+ * Pure.
+ */
 export function nextAttempt_ms(attempts: number): number | null {
   return attempts >= attempts_max ? null : Math.min(first_again_ms * 2 ** (attempts - 1), again_ms_max);
 }
@@ -73,7 +77,9 @@ export function notices(parts: NoticesParts): Notices {
     await queue.look(parts.conditions);
   }
 
-  /** Sends what is due, round after round. A round that takes long goes on beside the next one. */
+  /**
+   * Sends the notices that are due, round after round. A round that takes long continues while the next round begins.
+   */
   async function sendDue(): Promise<void> {
     for (;;) {
       const room = at_once_max - sending.size;
@@ -106,7 +112,7 @@ export function notices(parts: NoticesParts): Notices {
       mail,
     });
     const { problem, isFinal = false } = delivery;
-    // A test is not repeated, because the administrator who sends it waits for its outcome.
+    // A test notice gets no second attempt, because the administrator who sends it waits for its outcome.
     const again_ms = isFinal || notice.kind === "notice.test" ? null : nextAttempt_ms(notice.attempts);
     await queue.sent(notice, delivery, again_ms);
     if (problem !== null && again_ms === null) parts.givenUp(notice, problem);

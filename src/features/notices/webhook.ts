@@ -1,6 +1,6 @@
 /**
- * One attempt to send a notice to a webhook (docs/notices.md): signed, with a short time limit, and never to a private
- * address.
+ * Makes one attempt to send a notice to a webhook (docs/notices.md): signed, with a short time limit, and only to
+ * public addresses unless the settings allow private ones.
  */
 import { lookup } from "node:dns/promises";
 import http from "node:http";
@@ -14,11 +14,9 @@ export interface WebhookRequest {
 }
 
 export interface WebhookSettings {
-  /**
-   * Whether plain HTTP is allowed too, and addresses of this machine, of its link (link-local) and of private networks.
-   */
+  /** Whether plain HTTP is allowed, and so are loopback, link-local and private addresses. */
   allowPrivate: boolean;
-  /** The time for name resolution, connection and answer together. */
+  /** The time limit for name resolution, connection and response together. */
   wait_ms: number;
 }
 
@@ -29,7 +27,7 @@ export function signatureOf(secret: string, timestamp: string, body: string): st
 
 /**
  * Sends the notice. Returns null if it was accepted, else one line that says what went wrong. Never throws. `look`
- * resolves a name.
+ * resolves a host name to addresses.
  */
 export async function sendWebhook(
   request: WebhookRequest,
@@ -64,14 +62,15 @@ export function webhookUrlProblem(url: URL, allowPrivate: boolean): string | nul
 }
 
 /**
- * Whether an address is public. IPv6 addresses that contain an IPv4 address count as private: nobody publishes one.
- * Pure.
+ * Whether an address is public. IPv6 addresses that contain an IPv4 address count as private: no public service uses
+ * them. Pure.
  */
 export function isPublicAddress(address: string): boolean {
   return isIP(address) === 6 ? !inside6.check(address.split("%")[0]!, "ipv6") : !inside4.check(address, "ipv4");
 }
 
-// Two lists, because an IPv6 rule for contained IPv4 addresses would match every IPv4 address.
+// There are two lists, because in a single list the IPv6 network of IPv4-mapped addresses would match every IPv4
+// address.
 const inside4 = new BlockList();
 const inside6 = new BlockList();
 for (const [network, bits] of [
@@ -110,7 +109,10 @@ function failing(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 
-/** Posts to the address that was checked. The answer's body is not read, and redirects are not followed. */
+/**
+ * Posts to the checked address, without resolving the name again. The response's body is not read, and redirects are
+ * not followed.
+ */
 function posted(url: URL, address: string, { body, headers }: WebhookRequest, signal: AbortSignal): Promise<number> {
   return new Promise((resolve, reject) => {
     const family = isIP(address);

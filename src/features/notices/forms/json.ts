@@ -1,4 +1,4 @@
-/** A notice as signed JSON, for programs (docs/notices.md, What is sent as JSON). */
+/** Writes a notice as signed JSON, for programs (docs/notices.md, What is sent as JSON). */
 import type { DueNotice } from "../store/notice.ts";
 import { signatureOf, type WebhookRequest } from "../webhook.ts";
 

@@ -6,9 +6,9 @@ const subject_chars_max = 150;
 const value_chars_max = 2_000;
 
 interface Links {
-  /** The address of the console's page about the subject of the message; null: there is none. */
+  /** The URL of the console's page about the subject of the message; null: there is none. */
   page: string | null;
-  /** The address of the page on which the recipient unsubscribes; null: there is none. */
+  /** The URL of the page on which the recipient unsubscribes; null: there is none. */
   unsubscribe: string | null;
 }
 

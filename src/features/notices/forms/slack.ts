@@ -1,4 +1,4 @@
-/** A message as an incoming webhook of Slack takes it: a text for notifications, and blocks. Pure. */
+/** Writes a message for an incoming webhook of Slack: a text for notifications, and blocks. Pure. */
 import type { Message } from "../kinds.ts";
 import { cut, known, written } from "./text.ts";
 
@@ -12,7 +12,7 @@ const header_chars_max = 150;
 const field_chars_max = 2_000;
 const fields_max = 10;
 
-/** Writes the message as JSON for Slack. `link`: the address of the console's page about the subject of the message. */
+/** Writes the message as JSON for Slack. `link`: the URL of the console's page about the subject of the message. */
 export function asSlack({ tone, title, facts }: Message, link: string | null) {
   const fields = known(facts).map(([name, value]) => mrkdwn(`*${escaped(name)}*\n${valueText(value)}`));
   return {
@@ -27,7 +27,7 @@ export function asSlack({ tone, title, facts }: Message, link: string | null) {
 
 const mrkdwn = (text: string) => ({ type: "mrkdwn", text, verbatim: true });
 
-/** The text of a value. A date is shown to each reader in their own time zone. */
+/** The text of a value. Slack shows a date to each reader in the reader's own time zone. */
 function valueText(value: string | Date): string {
   if (typeof value === "string") return fitting(value, field_chars_max - 200);
   return `<!date^${Math.floor(value.getTime() / 1000)}^{date_short_pretty} {time}|${written(value)}>`;
@@ -38,7 +38,7 @@ function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** The longest beginning of the text that has at most `chars_max` characters when it is escaped. */
+/** The longest beginning of the text that, escaped, has at most `chars_max` characters; returned escaped. */
 function fitting(text: string, chars_max: number): string {
   let length = chars_max;
   while (escaped(cut(text, length)).length > chars_max) length -= 1;

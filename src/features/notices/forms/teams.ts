@@ -1,4 +1,4 @@
-/** A message as a webhook of Teams' Workflows takes it: an Adaptive Card. Pure. */
+/** Writes a message for a webhook of Teams' Workflows, as an Adaptive Card. Pure. */
 import type { Message } from "../kinds.ts";
 import { cut, known, written } from "./text.ts";
 
@@ -8,7 +8,7 @@ const title_chars_max = 300;
 const value_chars_max = 300;
 const facts_max = 10;
 
-/** Writes the message as JSON for Teams. `link`: the address of the console's page about the subject of the message. */
+/** Writes the message as JSON for Teams. `link`: the URL of the console's page about the subject of the message. */
 export function asTeams({ tone, title, facts }: Message, link: string | null) {
   const listed = known(facts).slice(0, facts_max);
   const run = {
@@ -25,7 +25,7 @@ export function asTeams({ tone, title, facts }: Message, link: string | null) {
     msteams: { width: "Full" },
     fallbackText: cut(title, title_chars_max),
     body: [
-      // Teams reads no Markdown in a text run.
+      // In a text run, Teams does not interpret Markdown, so this text is not escaped.
       { type: "RichTextBlock", inlines: [run] },
       ...(listed.length > 0 ? [{ type: "FactSet", facts: listed.map(factOf) }] : []),
     ],
@@ -39,7 +39,7 @@ function factOf([name, value]: readonly [string, string | Date]) {
   return { title: name, value: typeof value === "string" ? escaped(cut(value, value_chars_max)) : written(value) };
 }
 
-/** Escapes a text, so that names that people chose make no link, no emphasis and no list. */
+/** Escapes the Markdown in a text, so that names that people chose make no link, no emphasis and no list. */
 function escaped(text: string): string {
   return text.replace(/[\\*_~`[\]()<>#|]/g, "\\$&").replace(/^(\s*)([-+]|\d+(?=\.))/gm, "$1\\$2");
 }

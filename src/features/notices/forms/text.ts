@@ -1,4 +1,4 @@
-/** The text of a message's facts, which all forms for people share. Pure. */
+/** The text of a message's facts, for all forms that people read. Pure. */
 import type { Message } from "../kinds.ts";
 
 /** The facts that have a value. */
@@ -10,7 +10,7 @@ export function written(at: Date): string {
   return `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** The text cut to at most this many characters, never in the middle of a surrogate pair. */
+/** The text, cut to at most `chars_max` characters, never in the middle of a surrogate pair. */
 export function cut(text: string, chars_max: number): string {
   if (text.length <= chars_max) return text;
   return `${text.slice(0, chars_max - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;

@@ -4,7 +4,7 @@
  */
 import { domainToASCII } from "node:url";
 
-/** The part before the `@`. Quoted forms are not accepted: no real address needs them. */
+/** The form of the part before the `@`. Quoted forms are not accepted: no real address needs them. */
 const local = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const [local_chars_max, address_chars_max] = [64, 254];
@@ -23,7 +23,7 @@ export function mailAddress(written: string): string | null {
   return isName && name.length + 1 + domain.length <= address_chars_max ? `${name}@${domain}` : null;
 }
 
-/** Whether mail may go to the address. `domains`: the allowed domains, in ASCII and lower case; empty: all. */
+/** Whether mail may go to the address. `domains`: the allowed domains, in ASCII and lower case; empty: all domains. */
 export function isAllowedAt(domains: readonly string[], address: string): boolean {
   return domains.length === 0 || domains.includes(address.slice(address.lastIndexOf("@") + 1));
 }

@@ -1,7 +1,7 @@
 /**
- * Sends mail by the operator's server (docs/notices.md, Mail). The mails of a round, which are due at the same time,
- * share one connection, one after another. The server's refusal of a recipient is final if its code begins with 5; any
- * other problem may pass, and the mail is tried again.
+ * Sends mail through the operator's mail server (docs/notices.md, Mail). The mails of a round, which are due at the
+ * same time, are sent one after another on one connection. A refusal of a recipient or message is final if the server's
+ * reply code begins with 5; any other problem may be temporary, and the mail is tried again later.
  */
 import MailComposer from "nodemailer/lib/mail-composer";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
@@ -9,29 +9,29 @@ import type { WrittenMail } from "../forms/mail.ts";
 
 export interface MailServer {
   host: string;
-  /** The port of the mail server. Absent: the usual port for `tls`. */
+  /** The port of the mail server. Absent: the standard port for the value of `tls`. */
   port?: number;
   tls: "starttls" | "implicit" | "off";
-  /** The authorities that are trusted, in PEM; null: the system's. */
+  /** The trusted certificate authorities, in PEM; null: the system's authorities. */
   ca: string | null;
   user?: string;
   password?: string;
   from: string;
   from_name: string;
-  /** The only domains to which mail goes; empty: all. */
+  /** The only domains to which mail is sent; empty: all domains. */
   recipient_domains: readonly string[];
 }
 
 export interface Mail extends WrittenMail {
   to: string;
-  /** The part of the Message-ID before the domain. A mail that is sent again has the same name. */
+  /** The part of the Message-ID before the domain. It is the same for every attempt to send the mail. */
   name: string;
   at: Date;
-  /** The URL that unsubscribes the recipient; null: there is none. */
+  /** The recipient's unsubscribe URL; null: there is none. */
   unsubscribe: string | null;
 }
 
-/** Why the server did not accept a mail. `isFinal`: it would refuse another attempt, too. */
+/** The reason why the server did not accept a mail. `isFinal`: another attempt would be refused, too. */
 export interface MailRefusal {
   problem: string;
   isFinal: boolean;
@@ -44,13 +44,13 @@ export interface MailRound {
 }
 
 interface Terms {
-  /** The time for all mails of the round. */
+  /** The time limit for all mails of the round. */
   wait_ms: number;
   /** Called with the cause if the server cannot be used. */
   failed(cause: unknown): void;
 }
 
-/** The longest time for the DNS look-up, the connection, the greeting, or one answer. */
+/** The time limit of each of these steps: the DNS look-up, the connection, the greeting, each reply. */
 const step_ms = 10_000;
 const response_bytes_max = 16 * 1024;
 const ports: Record<MailServer["tls"], number> = { starttls: 587, implicit: 465, off: 25 };
@@ -75,8 +75,8 @@ export function mailRound(server: MailServer, { wait_ms, failed }: Terms): MailR
       const refusal = refusalOf(cause, mail.to);
       if (isOfMail(cause) && open && (await isReset(open, over.promise))) return refusal;
       open?.connection.close();
-      // The next mail gets a new connection: the server may accept only so many mails on one. But if the server failed
-      // before it accepted any mail, the other mails of the round are not tried.
+      // The next mail gets a new connection: the server may accept only so many mails on one. But if the connection
+      // failed before the server accepted any mail on it, the other mails of the round are not tried.
       if (!isOfMail(cause) && (open?.mails ?? 0) === 0) {
         broken = refusal;
         failed(cause);
@@ -100,12 +100,12 @@ export function mailRound(server: MailServer, { wait_ms, failed }: Terms): MailR
   };
 }
 
-/** A connection to the server. */
+/** An open connection to the mail server. */
 interface Open {
   connection: SMTPConnection;
   /** Resolves when the server accepts mails on the connection. */
   ready: Promise<void>;
-  /** Rejects when the connection is closed. */
+  /** Rejects when the connection fails or is closed. */
   closed: Promise<never>;
   /** The number of mails that the server has accepted on the connection. */
   mails: number;
@@ -115,15 +115,15 @@ class Late extends Error {
   override message = "the mails of this round took too long";
 }
 
-/** Why the server cannot be used. `says`: the end of a sentence that begins with "the server". */
+/** The reason why the server cannot be used. `says`: the end of a sentence that begins with "the server". */
 export interface Unusable {
   why: "certificate" | "sign-in" | "starttls" | "busy" | "silent" | "unreachable";
   says: string;
 }
 
 /**
- * Checks the server: connects and signs in as for a round of mails, but sends none. Returns why the server cannot be
- * used; null: it can. Never throws.
+ * Checks the server: connects and signs in as for a round of mails, but sends no mail. Returns the reason why the
+ * server cannot be used; null: it can be used. Never throws.
  */
 export async function whyUnusable(server: MailServer, wait_ms: number): Promise<Unusable | null> {
   const { connection, ready, closed } = opened(server);
@@ -183,7 +183,10 @@ async function sentBy({ connection, ready }: Open, server: MailServer, mail: Mai
   });
 }
 
-/** Makes the server discard a mail that it refused. Returns whether it did, so that the next mail can follow. */
+/**
+ * Sends RSET, with which the server discards the refused mail. Returns whether it did, so that the next mail can use
+ * the connection.
+ */
 function isReset({ connection, closed }: Open, over: Promise<never>): Promise<boolean> {
   const answered = new Promise<boolean>((resolve) => connection.reset((cause) => resolve(!cause)));
   return Promise.race([answered, closed, over]).catch(() => false);
@@ -220,13 +223,16 @@ interface ServerReply {
   message?: string;
 }
 
-/** Whether the error is the server's answer about this recipient or this message. */
+/** Whether the error is the server's reply about this recipient or this message, and not about the connection. */
 function isOfMail(cause: unknown): boolean {
   const { command = "", responseCode = 421 } = cause as ServerReply;
   return ["RCPT TO", "DATA"].includes(command) && responseCode !== 421;
 }
 
-/** The refusal for an error. Organizations read it, so it says no more about the operator's server than they need. */
+/**
+ * The refusal for an error. Organizations read its text, so it reveals no more about the operator's mail server than
+ * they need.
+ */
 function refusalOf(cause: unknown, to: string): MailRefusal {
   const { responseCode, response } = cause as ServerReply;
   if (isOfMail(cause))
@@ -234,7 +240,7 @@ function refusalOf(cause: unknown, to: string): MailRefusal {
   return { problem: `the mail server of the service ${unusable(cause).says}`, isFinal: false };
 }
 
-/** Why the server cannot be used, without the server's own words, which may repeat the password. */
+/** The reason why the server cannot be used, without the server's own words, which may repeat the password. */
 function unusable(cause: unknown): Unusable {
   const { code = "", responseCode, message = "" } = cause as ServerReply;
   if (/cert|self.signed|altname|unable to verify/i.test(`${code} ${message}`))

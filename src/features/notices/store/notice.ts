@@ -8,7 +8,7 @@ export type { NoticeKind } from "../kinds.ts";
 export const noticeForms = ["json", "slack", "teams", "mail"] as const;
 export type NoticeForm = (typeof noticeForms)[number];
 
-/** Whose destinations get a notice: the ID of an organization, or null for the destinations of the operators. */
+/** The owner of destinations: the ID of an organization, or null for the operators. */
 export type NoticeOwner = string | null;
 
 /** A notice to add to the queue. Each destination gets a notice with the same `about` only once. */
@@ -19,55 +19,59 @@ export interface NewNotice {
 }
 
 /**
- * A state of the fleet that begins and ends. A notice is sent once the state has lasted for a while, and another, of
- * the kind `ends`, when the state is over. If `ends` is null, none is sent then.
+ * A state of the fleet that begins and ends. A notice is sent once the state has lasted for a while, and another
+ * notice, of the kind `ends`, when the state is over. If `ends` is null, there is no second notice.
  */
 export interface Condition extends NewNotice {
   ends: NoticeKind | null;
 }
 
-/** A notice to send now. Until its lease ends, no other node sends it. */
+/** A notice that this node has claimed to send. Until its lease ends, no other node sends it. */
 export interface DueNotice {
-  /** `notice_` + 32 hex digits, by which receivers recognise a repeat. */
+  /** `notice_` + 32 hex digits, by which receivers recognise a repeated delivery. */
   id: string;
   organizationId: NoticeOwner;
-  /** The organization's slug when the notice is sent. */
+  /** The organization's current slug; null: the notice is about the fleet. */
   organization: string | null;
   kind: NoticeKind;
   details: Record<string, unknown>;
   createdAt: Date;
-  /** The number of attempts, this one included. */
+  /** The number of attempts, including the current one. */
   attempts: number;
   /** The name of the destination; for a notice to one person, that person's ID. */
   destination: string;
   form: NoticeForm;
-  /** A URL, or e-mail addresses. Null: it is encrypted with a key that this node does not have. */
+  /** A URL, or e-mail addresses. Null: the address is encrypted with a key that this node does not have. */
   address: string | null;
   /** The recipients to whom the mail must still be sent. */
   recipients: readonly Recipient[];
   /**
-   * The secret that signs JSON. Null: it is encrypted with a key that this node does not have, or the form needs none.
+   * The secret that signs JSON. Null: the secret is encrypted with a key that this node does not have, or the form
+   * needs no secret.
    */
   secret: string | null;
 }
 
 export interface Recipient {
   address: string;
-  /** The secret of the link that unsubscribes; null: the address belongs to an administrator of the destination. */
+  /**
+   * The secret in the recipient's unsubscribe link; null: there is no link, because the recipient administers the
+   * destination.
+   */
   unsubscribes: string | null;
 }
 
-/** The outcome of an attempt. */
+/** The outcome of one attempt to deliver a notice. */
 export interface Delivery {
   /** One line that says why the notice was not delivered; null: it was delivered. */
   problem: string | null;
-  /** Whether another attempt would fail, too. Absent: it would not. */
+  /** Whether further attempts are pointless, because they would fail, too. Absent: false. */
   isFinal?: boolean;
-  /** The recipients who need no further attempt. Absent: none. */
+  /** The recipients who need no further attempt. Absent: there are none. */
   settled?: readonly string[];
 }
 
-/** Whether an address gets mail. The secret in its unsubscribe link lets the recipient change that. */
+/** The subscription of one address to mails. The secret in an unsubscribe link lets the recipient end and renew it. */
 export interface Subscription {
   /** The organization's slug; null: the notices are about the fleet. */
   organization: string | null;
@@ -81,18 +85,22 @@ export interface Subscriptions {
 }
 
 export interface NoticeQueue {
-  /** Finds new notices, once for all nodes. `conditions` derives the fleet's current conditions from its reports. */
+  /**
+   * Looks for new notices and adds them to the queue; one node at a time does this for all nodes. `conditions` derives
+   * the fleet's current conditions from its reports.
+   */
   look(conditions: (reports: readonly StoredReport[], now: Date) => readonly Condition[]): Promise<void>;
   /** Adds a notice to the queues of the operators' destinations. */
   add(notice: NewNotice): Promise<void>;
   /**
-   * Claims notices that are due, the oldest of each destination first. `sending`: the ids of those that the node sends
-   * now. With them it has few of each destination, so that one that does not answer keeps no other waiting.
+   * Claims notices that are due, the oldest notice of each destination first. `sending`: the ids of the notices that
+   * this node is sending now. A node sends only a few notices to one destination at a time, so that a destination which
+   * does not answer does not delay the others.
    */
   claim(limit: number, sending?: readonly string[]): Promise<DueNotice[]>;
   /**
-   * Records an attempt. `again_ms`: the wait before the next attempt; null: if there was a problem, the notice is given
-   * up.
+   * Records an attempt. `again_ms`: the wait before the next attempt; null: if this attempt failed, there will be no
+   * other.
    */
   sent(notice: Pick<DueNotice, "id" | "attempts">, delivery: Delivery, again_ms: number | null): Promise<void>;
   /**
