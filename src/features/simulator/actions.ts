@@ -1,4 +1,7 @@
-/** Turns an answer into actions on the connection: frames to write at their time, and the requested faults. */
+/**
+ * Turns an answer into actions on the connection: frames to write, each at its time, and the faults that directives
+ * request.
+ */
 import { type Chunk, type ChunkOptions, chunks } from "./chunks.ts";
 import type { Directives, Quirk } from "./directives.ts";
 import { errorBody } from "./errors.ts";
@@ -6,7 +9,7 @@ import type { SimulatedAnswer } from "./parts.ts";
 import { SimulatorRefusal } from "./refusal.ts";
 
 export type Action =
-  /** Writes text when its tokens are due. `early`: writes it with the head of the answer. */
+  /** Writes text when its tokens are due. `early`: writes the text immediately, with the head of the response. */
   | { kind: "write"; text: string; tokens: number; early?: boolean }
   | { kind: "write-bytes"; bytes: Uint8Array; tokens: number }
   | { kind: "pause"; pause_ms: number }
@@ -14,8 +17,8 @@ export type Action =
   | { kind: "cut" };
 
 /**
- * The actions of a stream. `sendsHead`: writes a comment at once, because Bun holds the head of a response back until
- * the first byte of its body.
+ * The actions of a stream. `sendsHead`: an empty line is written immediately, because Bun does not send the head of a
+ * response before the first byte of its body.
  */
 export function* streamActions(
   answer: SimulatedAnswer,
@@ -40,7 +43,7 @@ export function* streamActions(
   if (!directives.flags.has("no-done")) yield* frameActions("[DONE]", 0, quirks);
 }
 
-/** The actions of a body that is not streamed. If the body is to break off, half of it is sent first. */
+/** The actions of a body that is not streamed. If a fault is requested, it comes after the first half of the body. */
 export function* wholeActions(body: string, answer: SimulatedAnswer, directives: Directives): Generator<Action> {
   const tokens = answer.usage.completion_tokens;
   const fault = faultsIn(directives)[0];
@@ -67,8 +70,8 @@ function faultsIn(directives: Directives): Fault[] {
 }
 
 /**
- * Whether a fault is due before this chunk. A fault that is set beyond the end of a short answer comes just before that
- * end.
+ * Whether a fault is due before this chunk. A fault that is set beyond the end of a short answer is due just before the
+ * answer's end.
  */
 function isDue(after: number, made: number, chunk: Chunk, answer: SimulatedAnswer): boolean {
   if (made >= after || made + chunk.tokens > after) return true;
@@ -101,7 +104,7 @@ function* frameActions(data: string, tokens: number, quirks: ReadonlySet<Quirk>)
   else yield { kind: "write", text, tokens };
 }
 
-/** The pause between the two halves of a character, so that they arrive in two reads. */
+/** The pause between the two halves of a character, so that the client gets them in two reads. */
 const split_pause_ms = 3;
 
 function* splitActions(text: string, tokens: number): Generator<Action> {

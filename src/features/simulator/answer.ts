@@ -1,6 +1,6 @@
 /**
- * Makes the complete answer before the first token is sent: the parts of each choice in the order of their generation,
- * the finish reason, and the usage. The answer is the same whether it is streamed or not.
+ * Makes the complete answer before its first token is sent: the parts of each choice in the order of generation, the
+ * finish reason, and the usage. The answer is the same whether it is streamed or not.
  */
 import { callsFor } from "./calls.ts";
 import type { AnswerInput, Conversation } from "./conversation.ts";
@@ -89,7 +89,10 @@ function introduction(conversation: Conversation, says: string): string {
   return sentences.join(" ");
 }
 
-/** The tokens before the first stop sequence. A token that the sequence cuts in the middle is one of them. */
+/**
+ * The tokens before the first stop sequence. If the sequence begins in the middle of a token, the token's beginning is
+ * kept.
+ */
 function stopped(all: string[], stops: string[]): string[] {
   const text = all.join("");
   const places = stops.filter((stop) => stop !== "").map((stop) => text.indexOf(stop));

@@ -34,7 +34,7 @@ export function callsFor(input: AnswerInput, choice: number, next: Random): Call
   return request.parallelCalls ? calls : calls.slice(0, 1);
 }
 
-/** The schema of a tool's arguments: if it names no type, it becomes the schema of an object. */
+/** The schema of a tool's arguments. A schema without a type becomes the schema of an object. */
 function withObject(parameters: unknown): unknown {
   const schema = typeof parameters === "object" && parameters !== null ? parameters : {};
   return "type" in schema || "$ref" in schema ? schema : { type: "object", ...schema };
@@ -42,7 +42,7 @@ function withObject(parameters: unknown): unknown {
 
 interface ToolCall {
   tool: Tool;
-  /** The arguments from a directive; null: they are made up. */
+  /** The arguments that a directive gives; null: they are generated. */
   args: string | null;
 }
 
@@ -51,7 +51,8 @@ function toolsCalled({ request, conversation, directives }: AnswerInput): ToolCa
   const allowed = request.tools.filter((tool) => only === null || only.includes(tool.name));
   const count = callCount(directives);
   const demanded = mode === "required";
-  // Tool results are answered with text. Otherwise an agent with a directive in its history would call for ever.
+  // Tool results are answered with text. Otherwise an agent whose history has a directive for calls would get calls for
+  // ever.
   const cued = count > 0 && conversation.results.length === 0;
   if (mode === "none" || allowed.length === 0 || !(demanded || cued)) return [];
   const named = directives.calls.map(({ name, arguments: args }): ToolCall => {

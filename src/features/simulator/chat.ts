@@ -1,4 +1,6 @@
-/** POST /v1/chat/completions: reads a request, and sends the answer at its pace and with the requested faults. */
+/**
+ * POST /v1/chat/completions: reads a request, and sends the answer at the requested pace and with the requested faults.
+ */
 import { type Action, streamActions, wholeActions } from "./actions.ts";
 import { answerTo } from "./answer.ts";
 import type { ChunkOptions } from "./chunks.ts";
@@ -17,15 +19,15 @@ import type { Watch } from "./watch.ts";
 export interface ChatOptions {
   /** The milliseconds to the first token; 0 by default. */
   ttft_ms?: number;
-  /** The pace; 0, the default, is as fast as possible. */
+  /** The pace of generation; 0, the default: as fast as possible. */
   tokens_per_second?: number;
-  /** Directives for every request. The directives of the request itself come after these, and override them. */
+  /** Directives for every request. The directives of the request itself override these. */
   directives?: string;
   /** Whether answers name the requested model; true by default. */
   namesModel?: boolean;
 }
 
-/** One request that is being answered. */
+/** A request that is being answered. */
 interface Call {
   request: Request;
   clock: Clock;
@@ -35,15 +37,15 @@ interface Call {
 }
 
 /**
- * A request format other than chat completions: translates its requests into those of chat, and the chunks and answers
- * of chat into its own.
+ * An API other than chat completions: translates its requests into chat requests, and the chunks and responses of chat
+ * into its own form.
  */
 export interface Form {
   asked(body: unknown): unknown;
   written(json: string): string;
 }
 
-/** Answers a chat request. Throws a SimulatorRefusal if that is not possible. */
+/** Answers a chat request. Throws a SimulatorRefusal if the request cannot be answered. */
 export function chat(
   request: Request,
   options: ChatOptions,
@@ -155,7 +157,7 @@ export function waitUntil(due_ms: number, { request, clock }: Pick<Call, "reques
   });
 }
 
-/** The response after the client has left, which nobody reads. */
+/** A placeholder for the response after the client has left; nobody reads it. */
 export function clientLeft({ watch }: Pick<Call, "watch">): Response {
   watch?.ended("client-left");
   return new Response(null, { status: 499 });

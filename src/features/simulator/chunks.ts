@@ -1,9 +1,9 @@
-/** Writes an answer as chat completion chunks, with the requested quirks. */
+/** Writes an answer as chat completion chunks, with the requested quirks (deviations that real engines show). */
 import type { Quirk } from "./directives.ts";
 import { logprobOf } from "./logprobs.ts";
 import type { Choice, Part, SimulatedAnswer, Usage } from "./parts.ts";
 
-/** A chunk: its JSON as it is sent, and the number of its output tokens. */
+/** A chunk: the JSON to send, and the number of output tokens in it. */
 export interface Chunk {
   json: string;
   tokens: number;
@@ -22,7 +22,7 @@ export interface ChunkOptions {
   tokensPerChunk: number;
   quirks: ReadonlySet<Quirk>;
   finishes: boolean;
-  /** Rewrites the JSON of a chunk into another form. */
+  /** Rewrites the JSON of a chunk into the form of another API. */
   written?: (json: string) => string;
 }
 
@@ -32,8 +32,8 @@ export function* chunks(answer: SimulatedAnswer, options: ChunkOptions): Generat
   const envelope = { id, object: "chat.completion.chunk", created, model };
   const { prompt_tokens, prompt_tokens_details } = answer.usage;
   let made = 0;
-  // The members that all chunks have are turned into JSON only once: with thousands of streams, this would be most of
-  // the work.
+  // The members that all chunks share are turned into JSON only once: for thousands of streams, writing them anew would
+  // be most of the work.
   const head = `${JSON.stringify(envelope).slice(0, -1)},"choices":`;
   const tail = options.includeUsage ? ',"usage":null}' : "}";
   const chunk = (choices: Json[], tokens: number, usage: Usage | null): Chunk => {
@@ -64,7 +64,7 @@ interface Step {
   tokens: number;
 }
 
-/** The steps of all choices, interleaved as by an engine that generates its choices in parallel. */
+/** The steps of all choices, interleaved like those of an engine that generates its choices in parallel. */
 function* stepsInTurn(streams: Generator<Step>[]): Generator<{ step: Step; isLast: boolean }> {
   let held: Step | null = null;
   for (const step of inTurn(streams)) {
@@ -74,7 +74,7 @@ function* stepsInTurn(streams: Generator<Step>[]): Generator<{ step: Step; isLas
   if (held) yield { step: held, isLast: true };
 }
 
-/** The first item of each row, then the second of each, until all rows have ended. */
+/** The first item of each row, then the second item of each row, until all rows have ended. */
 function* inTurn<Item>(rows: Generator<Item>[]): Generator<Item> {
   for (let open = rows; open.length > 0; ) {
     const still: Generator<Item>[] = [];
@@ -109,7 +109,7 @@ function* choiceSteps(choice: Choice, index: number, options: ChunkOptions): Gen
   if (finish_reason !== null) yield { choice: { index, delta: {}, logprobs: null, finish_reason }, tokens: 0 };
 }
 
-/** The value of `content` before any text: null if a call or a refusal comes instead of a text. */
+/** The value of `content` before any text: null if the choice has a tool call or a refusal instead of a text. */
 export function contentBefore(choice: Choice): "" | null {
   const kinds = choice.parts.map((part) => part.kind);
   return !kinds.includes("text") && (kinds.includes("call") || kinds.includes("refusal")) ? null : "";
@@ -124,7 +124,7 @@ type Delta = [delta: Json, tokens: number, logprobs: Json | null];
 function* deltas(choice: Choice, options: ChunkOptions): Generator<Delta> {
   const calls = choice.parts.filter((part) => part.kind === "call");
   for (const part of choice.parts) {
-    // The calls of a choice are written together, at the place of the first call.
+    // All calls of a choice are written at the position of the first call.
     if (part.kind !== "call") yield* textDeltas(part, options);
     else if (part === calls[0]) yield* callDeltas(calls, options);
   }
@@ -166,7 +166,7 @@ function* callFragments(call: Call, index: number, { quirks, tokensPerChunk }: C
   }
 }
 
-/** A complete call as a single fragment. */
+/** A complete tool call as a single fragment. */
 export function wholeCall(call: Call, index: number, quirks: ReadonlySet<Quirk>): Json {
   return fragment(call, index, call.tokens.join(""), true, quirks);
 }

@@ -1,6 +1,6 @@
 /**
- * Shares one timer among all waits for the same millisecond: thousands of streams would otherwise set one for each of
- * their tokens.
+ * Shares one timer among all waits that end in the same millisecond. Otherwise thousands of streams would set a timer
+ * for each of their tokens.
  */
 export class Clock {
   readonly #slots = new Map<number, (() => void)[]>();
@@ -18,10 +18,10 @@ export class Clock {
   }
 
   #arm(slot: number): void {
-    // Timers fire up to a millisecond early, and cannot be set beyond 24 days.
+    // Timers fire up to a millisecond early, and cannot be set for more than 24 days ahead.
     const wait_ms = Math.min(Math.max(1, slot - performance.now() + 0.5), 1_000_000_000);
     const timer = setTimeout(() => (performance.now() < slot ? this.#arm(slot) : this.#ring(slot)), wait_ms);
-    // A wait must not keep the process alive.
+    // A pending timer must not keep the process alive.
     timer.unref();
   }
 

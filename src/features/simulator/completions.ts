@@ -1,6 +1,6 @@
 /**
- * POST /v1/completions: answers a bare prompt as chat would, in the form of completions. A suffix counts as part of the
- * question.
+ * POST /v1/completions: answers a prompt like a chat message, in the form of the completions API. A suffix counts as
+ * part of the question.
  */
 import { type ChatOptions, chatIn, type Form } from "./chat.ts";
 import type { Clock } from "./clock.ts";

@@ -1,12 +1,12 @@
-/** Continues an answer from its beginning, as engines do with `continue_final_message`. */
+/** Continues an answer whose beginning the request gives, as engines do with `continue_final_message`. */
 import { type Choice, capped, type Part, partTokens, type SimulatedAnswer, usageOf } from "./parts.ts";
 import { SimulatorRefusal } from "./refusal.ts";
 import type { ChatRequest } from "./request.ts";
 import { inputTokens } from "./text.ts";
 
 /**
- * Splits a request that gives the beginning of its answer: into a request for the complete answer, and that beginning.
- * Throws a SimulatorRefusal if the request gives none.
+ * Splits a request that gives the beginning of its answer into a request for the complete answer, and the beginning.
+ * Throws a SimulatorRefusal if the request gives no beginning.
  */
 export function beginningIn(chatRequest: ChatRequest): { request: ChatRequest; beginning: string } {
   const last = chatRequest.messages.at(-1);
@@ -21,8 +21,8 @@ export function beginningIn(chatRequest: ChatRequest): { request: ChatRequest; b
 }
 
 /**
- * The rest of an answer whose text begins with `beginning`, up to a limit of tokens; the whole answer if its text
- * begins otherwise.
+ * The rest of an answer after `beginning`, at most `tokens_max` tokens. If the answer's text does not begin with
+ * `beginning`, the rest is the whole answer.
  */
 export function restOf({ choices, usage }: SimulatedAnswer, beginning: string, tokens_max: number): SimulatedAnswer {
   const rest = choices.map((choice): Choice => {

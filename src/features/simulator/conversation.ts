@@ -4,19 +4,19 @@ import type { ChatRequest, Message } from "./request.ts";
 import { hash, inputTokens } from "./text.ts";
 
 export interface Conversation {
-  /** Derived from the messages: the same messages give the same answer, streamed or not. */
+  /** The seed of the answer, derived from the messages: the same messages give the same answer, streamed or not. */
   seed: number;
   /** The last user message, without its directives. */
   question: string;
   directives: string;
   images: number;
   files: number;
-  /** The results of the last calls, each with the name of its tool. */
+  /** The results of the latest tool calls, each with the name of its tool. */
   results: { name: string; text: string }[];
   prompt_tokens: number;
 }
 
-/** Everything from which an answer is made. */
+/** The data from which an answer is made. */
 export interface AnswerInput {
   request: ChatRequest;
   conversation: Conversation;
@@ -31,9 +31,9 @@ const attachment_tokens = 85;
 /**
  * Reads a conversation. Its prompt tokens are the sum of:
  * - 3;
- * - for each message, 4 and those of its text and calls by length;
+ * - for each message, 4, and the tokens of its text and tool calls, estimated by length;
  * - for each image or file, 85;
- * - for the tools, those of their JSON by length.
+ * - for the tools, the tokens of their JSON, estimated by length.
  */
 export function readConversation(request: ChatRequest): Conversation {
   const { messages } = request;

@@ -1,12 +1,13 @@
 /**
- * Directives make the simulator answer in a certain way. A request has them as `[simulator: status=503 retry-after=7]` in the text
- * of its last user message (so that they pass through a gateway) or in the header `x-simulator`; the simulator's options have
- * them for every request. A test compares docs/simulator.md with the tables of this file.
+ * Directives make the simulator answer in a certain way. A request gives them as `[simulator: status=503
+ * retry-after=7]` in the text of its last user message (so that they pass through a gateway) or in the header
+ * `x-simulator`; the simulator's options can give directives for all requests. A test compares docs/simulator.md with
+ * the tables of this file.
  */
 import { SimulatorRefusal } from "./refusal.ts";
 
 interface DirectiveRule {
-  /** An example of the directive with its value. */
+  /** An example of the directive, with a value. */
   form: string;
   means: string;
   value: "none" | "word" | "whole" | "number" | "optional-whole";
@@ -98,7 +99,7 @@ export const documentation = {
 
 interface DirectedCall {
   name: string;
-  /** JSON text; null: the simulator makes the arguments up. */
+  /** JSON text; null: the simulator generates the arguments. */
   arguments: string | null;
 }
 
@@ -111,7 +112,10 @@ export interface Directives {
   quirks: ReadonlySet<Quirk>;
 }
 
-/** Reads directives; later ones override earlier ones. Throws a SimulatorRefusal (400) that lists the known ones. */
+/**
+ * Reads directives; later directives override earlier ones. Throws, for an unknown one, a SimulatorRefusal (400) that
+ * lists the known directives.
+ */
 export function parseDirectives(...sources: string[]): Directives {
   const flags = new Set<Directive>();
   const quirks = new Set<Quirk>();
@@ -136,7 +140,7 @@ export function parseDirectives(...sources: string[]): Directives {
   return directives;
 }
 
-// No bracket is allowed inside, so that unclosed brackets cost only linear time.
+// No bracket is allowed inside a directive, so that matching takes linear time even with unclosed brackets.
 const brackets = /\[simulator:([^[\]]*)\]/gi;
 
 /** The directives in a text, and the text without them. */

@@ -1,4 +1,4 @@
-/** Writes errors in the forms of engines. */
+/** Writes errors in the forms that engines use. */
 import type { Directives, Quirk } from "./directives.ts";
 import { SimulatorRefusal } from "./refusal.ts";
 

@@ -1,4 +1,4 @@
-/** Makes up log probabilities: each is a hash of its token and its index. */
+/** Generates log probabilities: each is a hash of the token and its index. */
 import { hash } from "./text.ts";
 
 export interface TokenLogprob {
@@ -15,8 +15,8 @@ const others = [
 ];
 
 /**
- * A token's log probability. `place`: its index in the answer. `top`: the number of alternatives, of which the token
- * itself is the first.
+ * A token's log probability. `place`: the token's index in the answer. `top`: the number of alternatives, of which the
+ * token itself is the first.
  */
 export function logprobOf(token: string, place: number, top: number): TokenLogprob {
   const logprob = -(hash(token, place) % 20_000) / 10_000;

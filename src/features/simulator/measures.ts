@@ -1,4 +1,4 @@
-/** Embeddings and ranks: numbers that depend only on the words of a text, so that similar texts get similar ones. */
+/** Embeddings and ranks: numbers that depend only on the words of a text, so that similar texts get similar numbers. */
 import { type ChatOptions, clientLeft, headers, parsed, waitUntil } from "./chat.ts";
 import type { Clock } from "./clock.ts";
 import { parseDirectives, separated } from "./directives.ts";
@@ -9,15 +9,15 @@ import type { Watch } from "./watch.ts";
 
 type Json = Record<string, unknown>;
 
-/** The answer to a request that is not chat. */
+/** A request for embeddings or ranks, and the answer to it. */
 interface Measure {
-  /** The text that is searched for directives. */
+  /** The text of the request, in which directives are looked for. */
   words: string;
   prompt_tokens: number;
   answer(usage: object): object;
 }
 
-/** The handler of requests for embeddings or ranks. It waits and fails as directives say. */
+/** The handler of requests for embeddings or ranks. The handler waits and fails as directives say. */
 export function measured(measure: (body: Json) => Measure) {
   return async (request: Request, options: ChatOptions, clock: Clock, watch: Watch | undefined): Promise<Response> => {
     const start_ms = performance.now();
@@ -103,7 +103,7 @@ function wordsOf(text: string): string[] {
   return words ?? [text];
 }
 
-/** How many numbers of a vector one word changes. */
+/** The number of a vector's components that one word changes. */
 const places = 4;
 
 function unitVector(words: readonly string[], dimensions: number): number[] {
@@ -115,7 +115,7 @@ function unitVector(words: readonly string[], dimensions: number): number[] {
       vector[at] = vector[at]! + ((number & 1) === 0 ? 1 : -1);
     }
   const length = Math.hypot(...vector.filter((one) => one !== 0));
-  // A vector for texts whose words cancel each other out.
+  // If the words of a text cancel each other out, the vector is a fixed one, since a zero vector has no direction.
   if (length === 0) vector[0] = 1;
   return [...vector].map((one) => Math.fround(one / (length || 1)));
 }

@@ -1,27 +1,27 @@
 /**
- * Makes a response body of actions: each at its time, no faster than the client reads, and none after the client has
- * left.
+ * Makes a response body that performs actions: each action at its time, no faster than the client reads, and none after
+ * the client has left.
  */
 import type { Action } from "./actions.ts";
 import type { Clock } from "./clock.ts";
 import type { Ending, Watch } from "./watch.ts";
 
 export interface TokenPace {
-  /** When the request came, by `performance.now`. */
+  /** The time at which the request came, by `performance.now`. */
   start_ms: number;
   /** The milliseconds from the request to the first token. */
   first_ms: number;
-  /** The pace; 0 is as fast as possible. */
+  /** The pace of generation; 0: as fast as possible. */
   tokens_per_second: number;
 }
 
-/** When token number `count` is due. */
+/** The time at which token number `count` is due, by `performance.now`. */
 export function dueAt(pace: TokenPace, count: number): number {
   const gap_ms = pace.tokens_per_second > 0 ? 1000 / pace.tokens_per_second : 0;
   return pace.start_ms + pace.first_ms + Math.max(0, count - 1) * gap_ms;
 }
 
-/** The number of tokens that were due by now. */
+/** The number of tokens, of `total`, that are due at `now_ms`. */
 export function generatedBy(pace: TokenPace, now_ms: number, total: number): number {
   if (now_ms < pace.start_ms + pace.first_ms) return 0;
   if (pace.tokens_per_second <= 0) return total;
@@ -29,13 +29,13 @@ export function generatedBy(pace: TokenPace, now_ms: number, total: number): num
   return Math.min(total, 1 + Math.floor((since_ms * pace.tokens_per_second) / 1000));
 }
 
-/** Bun accepts text in a body, which saves a buffer for each token. */
+/** The type of the body's pieces. Bun accepts strings, which saves a buffer for each token. */
 type Written = string | Uint8Array;
 
-/** The size, roughly, of one write of tokens that are due together. */
+/** The approximate size limit of one write of tokens that are due together. */
 const write_length_max = 16 * 1024;
 
-/** How long written data gets to leave before the connection is broken. */
+/** The wait before the connection is broken, in which written data is sent. */
 const cut_pause_ms = 20;
 
 export function pacedBody(
@@ -70,7 +70,7 @@ export function pacedBody(
     let text = "";
     while (!over) {
       const action: Action | null = next.done ? null : next.value;
-      // Text that is due is written at once. Other actions wait for the next pull.
+      // All text that is due now is collected into one write. Other actions wait for the next pull.
       const due_ms = action?.kind === "write" || action?.kind === "write-bytes" ? dueOf(action) : 0;
       const isText = action?.kind === "write" && due_ms <= performance.now() && text.length < write_length_max;
       if (text !== "" && !isText) {

@@ -1,4 +1,4 @@
-/** An answer of the simulator: its choices, with their parts and tokens. */
+/** The parts of the simulator's answers: choices, their parts, and tokens. */
 
 export interface SimulatedAnswer {
   choices: Choice[];
@@ -11,8 +11,8 @@ export interface Choice {
 }
 
 /**
- * A part of an answer. `tokens`: the pieces in which it is generated. The head of a call (its id and name) counts as
- * one more token.
+ * A part of an answer. `tokens`: the texts of the tokens in which the part is generated. The head of a tool call (its
+ * id and name) counts as one more token.
  */
 export type Part =
   | { kind: "reasoning" | "text" | "refusal"; tokens: string[] }

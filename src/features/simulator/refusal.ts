@@ -1,4 +1,4 @@
-/** An error of the simulator, which its server writes in the form of engines. */
+/** An error that the simulator's server sends in the form that engines use. */
 export class SimulatorRefusal extends Error {
   constructor(
     readonly status: number,

@@ -1,4 +1,7 @@
-/** Reads a chat completion request as engines do: fields that are used are checked, and unknown ones are ignored. */
+/**
+ * Reads a chat completion request as engines do: fields that the simulator uses are checked, and all others are
+ * ignored.
+ */
 import { SimulatorRefusal } from "./refusal.ts";
 
 export interface ChatRequest {
@@ -10,7 +13,7 @@ export interface ChatRequest {
   runningUsage: boolean;
   tokens_max: number;
   stops: string[];
-  /** The number of answers to make. */
+  /** The number of choices to generate (`n`). */
   choices: number;
   /** The number of alternatives for each token; null if no log probabilities are requested. */
   topLogprobs: number | null;
@@ -18,14 +21,14 @@ export interface ChatRequest {
   tools: Tool[];
   toolChoice: ToolChoice;
   parallelCalls: boolean;
-  /** Whether the last message is the beginning of the answer. */
+  /** Whether the last message is the beginning of the answer, which the answer continues. */
   continues: boolean;
   format: { kind: "text" } | { kind: "json" } | { kind: "schema"; schema: unknown };
 }
 
 export interface Message {
   role: string;
-  /** All text parts, joined by line breaks. */
+  /** All text parts of the message, joined by line breaks. */
   text: string;
   images: number;
   files: number;
@@ -40,13 +43,16 @@ export interface Tool {
 
 export interface ToolChoice {
   mode: "none" | "auto" | "required";
-  /** The names of the tools that may be called; null: all. */
+  /** The names of the tools that may be called; null: all tools. */
   only: string[] | null;
 }
 
 type Json = Record<string, unknown>;
 
-/** Reads the body. Throws a SimulatorRefusal (400) that names the first wrong field. Null counts as absent. */
+/**
+ * Reads the body. Throws a SimulatorRefusal (400) that names the first invalid field. A field that is null counts as
+ * absent.
+ */
 export function readRequest(body: unknown): ChatRequest {
   if (!isObject(body)) throw wrong("", "the body must be a JSON object");
   const tools = list(body, "tools").map(readTool);

@@ -1,14 +1,17 @@
 /**
  * Makes a value for a JSON Schema without searching: $ref and $defs, const, enum, type, properties, required, items,
- * prefixItems, anyOf, oneOf, allOf, bounds, lengths and formats. docs/simulator.md lists the ignored keywords. A
- * hostile schema takes a bounded time, and may get a value that does not fit.
+ * prefixItems, anyOf, oneOf, allOf, bounds, lengths and formats. docs/simulator.md lists the ignored keywords. Even a
+ * hostile schema takes a bounded time, but the value for it may not match it.
  */
 import { isObject } from "./request.ts";
 import type { Random } from "./text.ts";
 
 type Schema = Record<string, unknown>;
 
-/** In values that are nested deeper than this, only required parts are made, and branches that end soon are chosen. */
+/**
+ * Deeper than this level of nesting, only required members are made, and branches that do not nest further are
+ * preferred.
+ */
 const depth_ample = 4;
 const depth_max = 64;
 const steps_max = 20_000;
@@ -49,7 +52,7 @@ const types = ["object", "array", "string", "integer", "number", "boolean", "nul
 
 function typeOf(schema: Schema): string {
   const named = [schema.type].flat().filter((type) => types.includes(type as string)) as string[];
-  // The first type other than null is used.
+  // Of several types, the first type other than null is used.
   if (named.length > 0) return named.find((type) => type !== "null") ?? "null";
   const has = (...keywords: string[]) => keywords.some((keyword) => keyword in schema);
   if (has("properties", "required", "additionalProperties")) return "object";
@@ -71,7 +74,7 @@ function flattened(schema: unknown, root: unknown, depth: number, next: Random):
   return flat;
 }
 
-/** Both schemas in one. Where they differ, `from` wins. */
+/** Merges two schemas: properties, required and allOf are combined; of any other keyword, the value in `from` wins. */
 function merged(into: Schema, from: unknown): Schema {
   const result: Schema = { ...into };
   for (const [keyword, theirs] of Object.entries(isObject(from) ? from : {})) {
@@ -84,7 +87,10 @@ function merged(into: Schema, from: unknown): Schema {
   return result;
 }
 
-/** The schema of a JSON pointer within the document (`#/$defs/node`); if there is none, the schema that allows all values. */
+/**
+ * The schema to which a JSON pointer within the document (`#/$defs/node`) refers; if there is none, the schema that
+ * allows all values.
+ */
 function target(reference: string, root: unknown): unknown {
   let at: unknown = root;
   for (const step of reference.split("/").slice(1)) {
@@ -131,7 +137,7 @@ function integerIn(schema: Schema, next: Random): number {
   return low + Math.floor(next() * Math.min(100, Math.max(0, below - low) + 1));
 }
 
-/** A number with two decimals, if there is one between the bounds. */
+/** A number between the bounds, with two decimals if there is such a number. */
 function numberIn(schema: Schema, next: Random): number {
   const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = boundsOf(schema);
   const above = Math.max(minimum, exclusiveMinimum);

@@ -1,8 +1,8 @@
 /**
  * The simulator: an OpenAI-compatible engine without a model. It is deterministic, says that it is a simulator, answers
- * at a set pace and fails on request (directives.ts, docs/simulator.md). Clients reach it over HTTP like any engine. It
- * shares only the parser of request targets with the rest of the service, so that tests against it check the codecs
- * independently.
+ * at a set pace and fails on request (directives.ts, docs/simulator.md). Clients reach it over HTTP like any engine.
+ * The simulator shares only the parser of request targets with the rest of the service, so that tests against it check
+ * the service's codecs independently.
  */
 import { targetOf } from "../../core/protocol/target.ts";
 import { type ChatOptions, chat } from "./chat.ts";
@@ -15,12 +15,12 @@ import { SimulatorRefusal } from "./refusal.ts";
 import type { Watch } from "./watch.ts";
 
 export interface SimulatorOptions extends ChatOptions {
-  /** The port; 0: any free one. */
+  /** The port; 0: any free port. */
   port?: number;
   hostname?: string;
   /** The required key. Absent: any key, or none, is accepted. */
   key?: string;
-  /** The models in GET /v1/models. Others are accepted, too. */
+  /** The models that GET /v1/models lists. Requests for other models are also accepted. */
   models?: string[];
   /** Makes the observer (watch.ts) of each request, except those of /health. */
   watch?: (request: Request, path: string) => Watch;
@@ -48,10 +48,11 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     port: options.port ?? 0,
     hostname,
     development: false,
-    // Without this setting, Bun shares a port that is taken, and another process would get half of the requests.
+    // Without this setting, Bun would share a port that another process listens on, which would then get half of the
+    // requests.
     reusePort: false,
     maxRequestBodySize: body_bytes_max,
-    // Bun's default of ten seconds would cut a stream that is silent on purpose.
+    // Bun's default, ten seconds, would break a stream that is silent on purpose.
     idleTimeout: 0,
     fetch: (request) => respond(request, options, clock),
     error: () => errorResponse(new SimulatorRefusal(500, "Simulator: a defect of the simulator."), null),

@@ -1,12 +1,12 @@
 /**
- * The texts of the simulator, their tokens, and random numbers that depend on the question, so that the same question
- * gets the same answer.
+ * The texts of the simulator's answers, their tokens, and pseudo-random numbers with a seed from the conversation, so
+ * that the same question gets the same answer.
  */
 
-/** A source of numbers in [0, 1) that depend only on its seed. */
+/** A source of numbers in [0, 1) that depend only on the source's seed. */
 export type Random = () => number;
 
-/** Mulberry32: small, and good enough to choose words. */
+/** The generator Mulberry32: small, and good enough to choose words. */
 export function random(seed: number): Random {
   let state = seed >>> 0;
   return () => {
@@ -23,15 +23,15 @@ export function hash(text: string, seed = 0): number {
 
 /**
  * Splits output into tokens: a run of up to six letters or digits, with the space before it, is one token, and so is
- * every other character. The text of the first tokens alone splits into the same tokens.
+ * every other character. The text of any first tokens, split alone, gives the same tokens.
  */
 export function tokens(text: string): string[] {
   return text.match(/ ?[\p{L}\p{M}\p{N}]{1,6}|[\s\S]/gu) ?? [];
 }
 
 /**
- * The number of tokens in an input, by its length alone so that a long prompt is cheap to count: one for four UTF-16
- * units.
+ * The number of tokens in an input, one for every four UTF-16 units. Only the length counts, so that long prompts are
+ * cheap to count.
  */
 export function inputTokens(text: string): number {
   return Math.ceil(text.length / 4);
