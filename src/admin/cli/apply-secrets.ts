@@ -15,7 +15,7 @@ export interface SecretsFolder {
   isLost(key: Pick<Key, "id" | "organization" | "name" | "lastUsedAt">): boolean;
   /** Opens the folder for the secrets of new keys. Throws an Error while another process has it open. */
   open(): Saver;
-  /** Ends a run in which every step was done. */
+  /** Ends a successful run, in which every step was done. */
   close(): void;
 }
 

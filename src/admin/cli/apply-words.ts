@@ -1,4 +1,4 @@
-/** The steps of `sluice apply` in words and as JSON. */
+/** The steps of `sluice apply` as text and as JSON. */
 import { maskedUrl } from "../../core/inference/masked.ts";
 import { plain } from "../../core/inference/plain-text.ts";
 import type { Difference, Step } from "../management/apply/step.ts";

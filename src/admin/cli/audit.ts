@@ -1,4 +1,4 @@
-/** `sluice audit …`: who did what to organizations and keys. */
+/** `sluice audit …`: shows, exports and verifies the log of administrative actions. */
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { grouped } from "../../core/inference/money.ts";

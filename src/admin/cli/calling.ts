@@ -1,4 +1,4 @@
-/** Calls to a running server. */
+/** Helpers for HTTP calls to a running server. */
 import type { Verb } from "../management/verb.ts";
 
 /** Makes a call. If the server cannot be reached, throws an Error that names the URL. */
@@ -15,7 +15,7 @@ const call_ms = 60_000;
 /** The time limit of a check of all records, which can take long. */
 const check_ms = 30 * 60_000;
 
-/** How long a command waits for the answer to a verb. */
+/** The time for which a command waits for the answer to a verb. */
 export const wait_ms = ({ name }: Pick<Verb, "name">): number => (name === "checkUsage" ? check_ms : call_ms);
 
 export async function jsonOf(response: Response): Promise<unknown> {

@@ -1,4 +1,7 @@
-/** `sluice completion <shell>`: a script that completes commands and options, made from the commands themselves. */
+/**
+ * `sluice completion <shell>`: prints a shell script that completes commands and options. The script is made from the
+ * definitions of the commands.
+ */
 import type { Command, Option } from "commander";
 import type { CommandContext } from "./context.ts";
 

@@ -89,7 +89,7 @@ export function socketCaller(services: Services, { dataDir }: StorageSettings): 
   return { dataDir, actor: actorOf(services) };
 }
 
-/** Opens the store. Null if the data folder is in use and there is time to try again. */
+/** Opens the store. Null if another process uses the data folder and the caller may wait and try again. */
 async function openStore(services: Services, storage: StorageSettings, mayWait: boolean): Promise<OpenStore | null> {
   try {
     return await services.openStore(storage);

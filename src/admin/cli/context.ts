@@ -1,4 +1,4 @@
-/** The context of every command. */
+/** The context that every command gets. */
 import type { Services } from "./services.ts";
 
 export interface CommandContext {

@@ -179,7 +179,7 @@ function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): s
 }
 
 /**
- * Warns if notices need SLUICE_SECRET_KEY and it is not set:
+ * Warns if there are destinations of notices but SLUICE_SECRET_KEY is not set:
  * - webhooks: their secrets are in plain text, so the database alone is enough to sign notices.
  * - channels: their URLs are encrypted, so nothing can be sent to them.
  */

@@ -1,4 +1,4 @@
-/** Finds whose limits a command is about, from the words that were typed: `team research`, `ann`, or an ID. */
+/** Finds the subject whose limits a command shows or sets, from the typed words: `team research`, `ann`, or an ID. */
 import { allOf } from "../management/page.ts";
 import { shellWord } from "../management/shell-word.ts";
 import type { Management } from "../management/verbs.ts";
@@ -6,7 +6,7 @@ import type { Management } from "../management/verbs.ts";
 export const subjectWords = ["org", "team", "key", "person"] as const;
 type SubjectWord = (typeof subjectWords)[number];
 
-/** A subject as the management operations name it: the organization by its slug or ID, and the ID of the subject. */
+/** A subject as the management operations name it: its organization, by slug or ID, and its own ID. */
 export interface NamedSubject {
   kind: SubjectWord;
   id: string;

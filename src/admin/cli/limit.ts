@@ -114,7 +114,7 @@ export function addLimitCommands(program: Command, context: CommandContext): voi
   addVerbCommands(group, context, { requestLimit: withSignIn });
 }
 
-/** Splits the typed words into those that name the subject and those that set limits. */
+/** Splits the typed words into words that name the subject and words that set limits. */
 function split(command: Command, words: readonly string[]) {
   const limits = words.filter((word) => word.includes("="));
   try {

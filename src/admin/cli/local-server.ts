@@ -2,7 +2,7 @@
 import { type Environment, type EnvironmentSettings, readEnvironment } from "../../config/environment.ts";
 import { readFileBounded } from "../../config/source.ts";
 
-/** The server's settings in this environment. Throws an Error for settings that are wrong. */
+/** The server's settings in this environment. Throws an Error for invalid settings. */
 export function localSettings(environment: Environment): EnvironmentSettings["server"] {
   const read = readEnvironment(environment, readFileBounded);
   if ("problems" in read) throw new Error(read.problems.join("; "));

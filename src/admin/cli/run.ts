@@ -38,7 +38,7 @@ export async function run(words: readonly string[], services: Services): Promise
       code = exitCode;
     });
     const [first, ...others] = words;
-    // Commander's own `help` takes one word, but `help team create` has two.
+    // Commander's own `help` command takes only one word, but `help team create` has two. So `--help` is used instead.
     const typed = first === "help" && others.length > 1 ? [...others, "--help"] : withoutAgentsOptions(words);
     await program.parseAsync(typed, { from: "user" });
     return code;
@@ -116,7 +116,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   return program;
 }
 
-/** Commands that work on their own machine alone. */
+/** Commands that work only on the machine on which they run. */
 const onTheNode = [
   "serve",
   "simulator",
@@ -131,7 +131,7 @@ const onTheNode = [
   "person try",
 ];
 
-/** Commands that call the API of clients. */
+/** Commands that call the API for clients, and not management. */
 const forClients = ["login", "logout", "token", ...agentNames];
 
 /** The words of a command, without the program's name. */

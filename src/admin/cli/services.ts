@@ -58,7 +58,7 @@ export interface Services {
   descriptorLimit(): number | null;
   /** The addresses of this machine's network interfaces. */
   addresses(): readonly string[];
-  /** The certificates of this server and of the servers that it calls, as far as they can be read. */
+  /** The certificates of this server and of the servers that it calls; certificates that cannot be read are missing. */
   certificates(configuration: Configuration): Promise<SeenCertificate[]>;
 
   /** Asks engines for their models and drafts a sluice.yaml for them. */
@@ -68,8 +68,8 @@ export interface Services {
 
   /**
    * Serves until stopped; returns the exit code. `migrate`: whether it may migrate the database, if the settings allow
-   * that too. `waitForDatabase_ms`: how long it waits for Postgres; absent: as the settings say. `worker`: the number
-   * of this process among the workers of a node; absent: this process is the whole node.
+   * that too. `waitForDatabase_ms`: the time for which it waits for Postgres; absent: the time in the settings.
+   * `worker`: the number of this process among the workers of a node; absent: this process is the whole node.
    */
   serve(options: { migrate: boolean; waitForDatabase_ms?: number; worker?: number }): Promise<number>;
   simulate(options: { host: string; port: number }): Promise<{ url: string; stop(): Promise<void> }>;

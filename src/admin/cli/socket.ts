@@ -84,8 +84,8 @@ export async function adminSocket(options: {
 }
 
 /**
- * The verbs through the socket of a running server; null if no server runs there. Throws a ManagementError if the
- * socket is not this user's own or its server is another version.
+ * The verbs through the socket of a running server; null if no server listens there. Throws a ManagementError if the
+ * socket belongs to another user, or its server is another version.
  */
 export async function socketManagement(options: SocketCaller): Promise<Management | null> {
   const path = await liveSocket(options.dataDir);

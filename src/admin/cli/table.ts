@@ -24,7 +24,7 @@ export function table<Row>(
   return grid(terminal, columns, cells) ?? records(terminal, columns, cells);
 }
 
-/** Screens below this width have little room for a bar. */
+/** Screens narrower than this have little space for a bar. */
 const narrow_max = 110;
 
 function cellOf<Row>({ cell, bar: drawn }: Column<Row>, row: Row, now_ms: number, isNarrow: boolean): string {

@@ -96,7 +96,7 @@ function kindAmong(models: readonly (Kinded | null)[] = [], wanted: string): Mod
   return models.find((one) => one?.id === wanted)?.kind ?? "chat";
 }
 
-/** The JSON at this path. Null if the caller may not read it. */
+/** The JSON of a GET of this path. Null if the caller may not read it. */
 async function answerAt<T>({ url, secret }: { url: string; secret: string }, path: string): Promise<T | null> {
   const response = await request(url, path, { headers: { authorization: `Bearer ${secret}` } });
   return response.ok ? ((await jsonOf(response)) as T) : null;

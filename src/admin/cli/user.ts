@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 
 /**
- * The name of this process's user, looked up by the user's number. Bun takes the name from the variable USER, which
- * anybody can set, and which services and containers often lack.
+ * The name of this process's user, looked up by the numeric user ID. Bun reads the name from the variable USER, which
+ * anybody can set and which services and containers often lack.
  */
 export function systemUser(): string {
   const uid = process.getuid?.();

@@ -1,5 +1,6 @@
 /**
- * Questions of a command on a terminal before it calls its verb: for values that are missing, and for a confirmation.
+ * The questions that a command asks on a terminal before it calls its verb: for values that are missing, and for a
+ * confirmation.
  */
 import type { Command } from "commander";
 import type { Confirmation, Flag, FlagQuestion } from "../management/command.ts";

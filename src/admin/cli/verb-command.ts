@@ -1,5 +1,5 @@
 /**
- * Makes the commands of verbs (management operations) from what each verb declares of its command
+ * Makes the commands of verbs (management operations) from the description of the command in each verb
  * (management/command.ts).
  */
 import type { Command } from "commander";

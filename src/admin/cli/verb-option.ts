@@ -12,7 +12,7 @@ import { missing, names, numbers, wholeNumber } from "./option.ts";
 
 export type Given = Record<string, unknown>;
 
-/** A flag with the member of the input that it stands for, and the schema of its values. */
+/** A flag, with the member of the input that the flag sets, and the schema of that member's values. */
 interface MemberFlag extends Flag {
   member: string;
   shape: Shape;
@@ -73,7 +73,7 @@ function optionOf(one: MemberFlag): Option {
 
 type Parser = (text: string, before: unknown) => unknown;
 
-/** The parser of an option's text, which follows from the schema. Undefined: the text itself is the value. */
+/** The parser of an option's text, which follows from the schema. Undefined: the text is the value without parsing. */
 function parserOf({ shape, adds, unit, words, none }: MemberFlag): Parser | undefined {
   const values = (shape.items ?? shape) as Shape;
   const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = values;
@@ -139,8 +139,8 @@ export function givenBy(command: Command, { places, options }: VerbArguments, re
 }
 
 /**
- * Reads an argument that is one of two words, such as `<on|off>`. If it is the first word, an option must give a value
- * of the member. The second word makes the member null.
+ * Applies an argument that is one of two words, such as `<on|off>`. With the first word, an option must give a value of
+ * the member. The second word makes the member null.
  */
 function applySwitch(
   command: Command,

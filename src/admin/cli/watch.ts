@@ -17,7 +17,7 @@ export function addWatch(command: Command): void {
   command.option("--watch", "show it anew whenever it changes, until it is stopped");
 }
 
-/** Shows each answer until the program is asked to end. */
+/** Shows each changed answer until the process is asked to end. */
 export async function watched(services: Services, verb: Verb, show: (answer: unknown) => void): Promise<void> {
   const stopped = new AbortController();
   void services.untilStopped().then(() => stopped.abort());

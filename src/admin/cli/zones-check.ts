@@ -9,7 +9,7 @@ import { Warning } from "./warning.ts";
 
 const hour_ms = 3_600_000;
 
-/** The finding in words. Null: no organization has a calendar. */
+/** The finding about time zones in words. Null: no organization has a calendar. */
 export async function zonesSay(manage: Management): Promise<string | null> {
   const { data } = await manage.listZones();
   if (data.length === 0) return null;

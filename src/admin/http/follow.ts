@@ -33,7 +33,8 @@ const followers_max = 64;
 const unread_ms_max = 60_000;
 
 /**
- * Begins the event stream. The first answer is read before the stream begins, so that a refusal has its true status.
+ * Begins the event stream. The first answer is read before the stream begins, so that a refusal is sent with its own
+ * HTTP status.
  */
 export async function follow(followers: Followers, followed: Followed): Promise<StreamedAnswer> {
   if (followers.count >= followers_max) {

@@ -2,7 +2,7 @@
 import type { Actor } from "../../core/store/directory.ts";
 import type { Operator, Role } from "../../features/identity/store/operators.ts";
 
-/** A `member` sees only their own data, through a session of the console; all others see more. */
+/** The role of a caller. A `member` uses the console and sees only their own data; all other roles see more. */
 export type CallerRole = Role | "member";
 
 export interface Caller {
@@ -11,9 +11,9 @@ export interface Caller {
   name: string;
   /** The caller's name in the audit log. */
   actor: Actor;
-  /** The one organization that the caller sees; null: all. */
+  /** The only organization that the caller sees; null: the caller sees all organizations. */
   within: string | null;
-  /** The one person that a `member` sees; null: everybody. */
+  /** The only person whose data a `member` sees; null: the caller sees everybody's data. */
   person: string | null;
   /** The fields that name the caller in the log line of the request. */
   noted: { operator: string } | { person: string };

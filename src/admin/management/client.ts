@@ -26,7 +26,7 @@ export function direct(context: ManagementContext): Transport {
   return (verb, json) => perform(verb, context, json);
 }
 
-/** The client that performs the verbs in this process. */
+/** Makes the client that performs the verbs within this process. */
 export function management(options: ManagementOptions): Management {
   return client(direct(managementContext(options)));
 }

@@ -1,8 +1,8 @@
 /**
- * A verb as a command: which words are typed, which arguments and options stand for the members of its input, what is asked
- * before it acts, and what is printed for people. The parser of an option follows from the schema of its member, and
- * `--json` prints the verb's own answer. The command line (cli/verb-command.ts), its help, and the command that the console
- * shows beside an act are made of these values.
+ * The command of a verb, as a value: the words that are typed, the arguments and options for the members of the verb's
+ * input, the questions before the verb acts, and the text that is printed for people. The parser of an option follows
+ * from the schema of its member; `--json` prints the verb's answer. The command line (cli/verb-command.ts), its help,
+ * and the command that the console shows beside an action are made from these values.
  */
 
 /** An argument or option of a command: `<team>` is an argument, `--org <org>` an option. */
@@ -22,7 +22,7 @@ export interface Flag {
   none?: string | Flag;
   /** The words that are typed for Boolean values. */
   words?: Readonly<Record<string, boolean>>;
-  /** The option may be repeated: its values are joined with commas. */
+  /** The option may be repeated; the values are then joined with commas. */
   adds?: true;
   /** A unit that may follow the typed number: the `d` of `90d`. */
   unit?: string;
@@ -45,7 +45,7 @@ export interface FlagQuestion {
 }
 
 interface Choices {
-  /** The verb that lists the things to choose from. */
+  /** The verb that lists the things from which the user chooses. */
   list: { name: string };
   /** The choice for an item of the list. Null: this item cannot be chosen. */
   option(item: unknown): { value: string; label: string } | null;
@@ -86,7 +86,10 @@ export interface Column<Row> {
   cell: (row: Row, now_ms: number) => string;
   /** Shows how much of a limit is used, as a bar in place of the text. */
   bar?: Bar<Row>;
-  /** A narrow screen may break the cell over several lines; ids and dates stay whole, so that they can be copied. */
+  /**
+   * On a narrow screen, the cell may be broken over several lines. Ids and dates are never broken, so that they can be
+   * copied.
+   */
   breaks?: boolean;
   /**
    * The column is left out if the screen is too narrow, the rightmost column first; `show` and `--json` have its
@@ -115,18 +118,21 @@ interface Declared<Given, Answer> {
   limits?: Flag;
   /** The options of which the command needs at least one, in words. */
   needsOneOf?: string;
-  /** The verb that reads the thing that this verb changes. Its answer is printed if no option says what to change. */
+  /**
+   * The verb that reads the thing that this verb changes. If no option names a change, the answer of that verb is
+   * printed instead.
+   */
   reads?: { name: string };
-  /** The word for the thing whose version `--if-version` names. */
+  /** The word for the changed thing in the help of `--if-version`. */
   versioned?: string;
   confirms?: Confirmation;
   /** The options that print the answer in a form other than words and JSON, by the names of the verb's formats. */
   formats?: Readonly<Record<string, Flag>>;
-  /** The member of the answer that `--json` prints; absent: the whole answer, or the items of a list. */
+  /** The member of the answer that `--json` prints; absent: the whole answer is printed, or of a list the items. */
   prints?: string;
   /** Text to print to stderr, so that programs that read stdout do not get it. */
   notes?(answer: Answer): string;
-  /** Why the command fails although the verb has succeeded; null: the command does not fail. */
+  /** The reason why the command fails although the verb has succeeded; null: the command does not fail. */
   fails?(answer: Answer): string | null;
   /** Text after the help: examples. */
   help?: string;
@@ -140,7 +146,7 @@ export interface ThingCommand<Given, Answer> extends Declared<Given, Answer> {
 /** A command whose answer is a list, which is printed as a table. */
 export interface ListCommand<Given, Item> extends Declared<Given, unknown> {
   columns: readonly Column<Item>[];
-  /** The text that is printed in the place of an empty table. */
+  /** The text that is printed instead of an empty table. */
   none: string | ((given: Given) => string);
   /** A sentence below the table; null: there is nothing to add. */
   after?: (items: readonly Item[], now_ms: number) => string | null;

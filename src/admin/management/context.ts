@@ -32,7 +32,7 @@ import { type KeyAct, refuseByKind } from "./key-kinds.ts";
 import { nearestOrganizations } from "./nearest.ts";
 import * as parse from "./parse.ts";
 
-/** The part of the catalog in force that verbs need. */
+/** The data of the catalog in force that verbs need. */
 export interface ManagedCatalog {
   plans: ReadonlyMap<string, Plan>;
   /** The public ids of the models. */
@@ -43,7 +43,7 @@ export interface ManagedCatalog {
   upstreams: readonly string[];
   /** Names of the upstreams with `resolve`, each of whose addresses is an engine of its own. Absent: there are none. */
   resolved?: readonly string[] | undefined;
-  /** The calendar of an organization that is created without one. Absent or null: none. */
+  /** The calendar that a new organization gets by default. Absent or null: it gets none. */
   calendar?: Calendar | null | undefined;
   billing: Billing;
 }
@@ -84,7 +84,7 @@ export interface ManagementStores {
 }
 
 export interface ManagementOptions extends ManagementStores {
-  /** Called only by verbs that need the catalog. */
+  /** Reads the catalog in force. Only verbs that need the catalog call this. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
   /**
    * Reads the organizations nearest to a limit; several callers may share one result. Absent: each call reads the
@@ -97,9 +97,9 @@ export interface ManagementOptions extends ManagementStores {
    * Makes links that open the console. Null or absent: the actor is not on the machine of a node that makes such links.
    */
   console?: ConsoleLinking | null;
-  /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
+  /** The actor, as in the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
-  /** The one organization that the actor sees; null or absent: all. */
+  /** The only organization that the actor sees; null or absent: the actor sees all organizations. */
   within?: string | null | undefined;
   /** The only person whose data the actor sees, within the actor's organization; null or absent: everybody's. */
   person?: string | null | undefined;
@@ -111,8 +111,8 @@ export interface ManagementOptions extends ManagementStores {
   /** Bytes from a cryptographic source. */
   random: (bytes: number) => Uint8Array;
   /**
-   * Informs this process that a key, an organization or a person has changed; the database informs the other nodes. A failure
-   * is harmless: caches last one second.
+   * Informs this process that a key, an organization or a person has changed; the database informs the other nodes. A
+   * failure is harmless, because caches expire after a second.
    */
   changed?: ((id: string) => void | Promise<void>) | undefined;
 }
@@ -167,7 +167,7 @@ export function managementContext(options: ManagementOptions) {
       const found = await organizationOf(slugOrId);
       return found.status === "closed" ? isClosed(found.slug) : found;
     },
-    /** The calendar of an organization that is created without one. */
+    /** The calendar that a new organization gets by default. */
     calendar: async () => (await options.catalog()).calendar ?? null,
     async knownPlan(name: string): Promise<string> {
       const plans = [...(await options.catalog()).plans.keys()];
@@ -175,7 +175,7 @@ export function managementContext(options: ManagementOptions) {
       if (plans.length === 0) fail("The catalog has no plans. Add one under 'plans:' in sluice.yaml.");
       return fail(`There is no plan '${parse.excerpt(name)}'. The catalog has: ${plans.join(", ")}.`);
     },
-    /** The organization to which a list is narrowed: the named one, or the only one that the actor sees. */
+    /** The organization to which a list is limited: the named organization, or the only one that the actor sees. */
     async narrowedTo(slugOrId: string | undefined): Promise<string | undefined> {
       if (slugOrId !== undefined) return (await organizationOf(slugOrId)).id;
       return within ?? undefined;

@@ -1,6 +1,6 @@
 /**
  * A credential, which is a key's secret or an operator's token: how it may be shown, how it is rotated, and the
- * sentences about it.
+ * sentences that commands print about it.
  */
 import Type from "typebox";
 import { key_random_bytes, newKey, type SecretKind, secretOf } from "../../core/auth/credential.ts";
@@ -27,7 +27,9 @@ export function secretState(
   return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
 }
 
-/** The only output that shows a new secret. `secret` is null for the answer to a repeated request, which has none. */
+/**
+ * The only output that shows a new secret. `secret` is null if the request was a repeat, whose answer has no secret.
+ */
 export function secretSaid(first: string, secret: string | null, last: string): Said {
   return { pieces: [`${first}\n`, { secret: secret ?? "" }, last] };
 }
@@ -97,8 +99,8 @@ export async function rotated<Kept>(
   const secret = newSecret(context, form);
   const after = await rotate({ id, secret: secretOf(secret), graceEndsAt, actor });
   if (after === "revoked") return fail(refusal("is revoked"), "wrong_state");
-  // A grace of 0 revokes the old secrets: a deadline would come from this machine's clock, and the store's may be
-  // behind it.
+  // A grace of 0 revokes the old secrets: a deadline would come from this machine's clock, and with a store's clock
+  // that is behind, the secrets would still work.
   const kept = after && grace_ms === 0 ? await revoke({ id, old: true, actor }) : after;
   return { kept: kept ?? gone(id), secret };
 }

@@ -6,7 +6,7 @@ import {
   managementStatusOf,
 } from "../../core/inference/fault.ts";
 
-/** The refusal of a verb. The message says why, and what to do instead. */
+/** Thrown by a verb that refuses to act. The message says why, and what to do instead. */
 export class ManagementError extends Fault {
   constructor(message: string, code: FaultCode = "invalid_value", details: FaultDetails = {}) {
     super(code, message, details);
@@ -18,7 +18,10 @@ export class ManagementError extends Fault {
   }
 }
 
-/** A refusal that another process sent. A code that this build does not have becomes the most general one. */
+/**
+ * The error for a refusal that another process sent. A code that this build does not know becomes the most general
+ * code.
+ */
 export function refusalFrom(message: string, code: unknown): ManagementError {
   const known = typeof code === "string" && Object.hasOwn(faultCatalogue, code);
   return new ManagementError(message, known ? (code as FaultCode) : undefined);

@@ -1,4 +1,4 @@
-/** How the fleet is shown: its nodes, their figures, and the engines as the nodes see them. */
+/** The schemas of the fleet's view: the nodes, their load figures, and the engines as the nodes see them. */
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";

@@ -101,8 +101,8 @@ export function isLive({ state }: Pick<Node, "state">): boolean {
 }
 
 /**
- * The reports of live processes. The reports of a worker that has ended stay for a while beside those of its node's
- * other workers.
+ * The reports of live processes. The reports of an ended worker stay in the store for a while, beside the reports of
+ * its node's other workers.
  */
 function liveReports(reports: readonly StoredReport[]): StoredReport[] {
   return reports.filter(({ age_ms }) => age_ms < silent_ms);

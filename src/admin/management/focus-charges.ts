@@ -39,8 +39,8 @@ const kinds = [
 const allKinds = "Tokens";
 
 /**
- * The charges of a row add up to the row. Tokens are in the charge of their kind. Measures that belong to no kind are
- * in the first charge.
+ * The charges of a row, which add up to the row. Each token count is in the charge of its kind; measures that belong to
+ * no kind are in the first charge.
  */
 export function chargesOf(row: Row): Charge[] {
   const charges: Charge[] = [];

@@ -1,7 +1,7 @@
 /**
- * A report as a FOCUS 1.2 dataset, the form in which finance reads the bills of all providers (docs/reports.md, FOCUS).
- * The organization is the billing account, the team the sub account, the key the resource, the model the SKU. Each kind of
- * token has a line of its own. Pure.
+ * A report as a FOCUS 1.2 dataset, the common format for the bills of all cloud providers (docs/reports.md, FOCUS). The
+ * organization is the billing account, the team the sub account, the key the resource, the model the SKU. Each kind of
+ * token has a separate line. Pure.
  */
 
 import { decimalOf, nano_decimals, price_decimals } from "../../core/inference/money.ts";

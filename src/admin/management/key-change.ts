@@ -7,8 +7,8 @@ import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 
 /**
- * The changes of a key. Null in `models` or `allowFrom` allows all, in `expiresAt` it means never, in `owner` nobody.
- * `labels` changes only the labels that it names.
+ * The changes of a key. Null in `models` allows all models, in `allowFrom` all addresses; in `expiresAt` it means
+ * never, in `owner` nobody. `labels` changes only the labels that it names.
  */
 export interface KeyChanges {
   name?: string | undefined;
@@ -17,7 +17,7 @@ export interface KeyChanges {
   expiresAt?: Date | null | undefined;
   owner?: string | null | undefined;
   labels?: Record<string, string | null> | undefined;
-  /** Addresses and networks of clients. */
+  /** The addresses and networks from which clients may call. */
   allowFrom?: string[] | null | undefined;
 }
 

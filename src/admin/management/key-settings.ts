@@ -1,4 +1,4 @@
-/** The settings of a key: the verbs that create a key with them, and that change them. */
+/** The settings of a key, and the verbs that create a key and change its settings. */
 
 import Type from "typebox";
 import { secretOf } from "../../core/auth/credential.ts";
@@ -266,8 +266,8 @@ function refuseChoices(input: { [Member in "expiresAt" | "team" | "limits" | "ow
 }
 
 /**
- * Refuses an expiry after the end that the organization's policy sets. Such an expiry would never take effect, so the
- * caller must have meant something else.
+ * Refuses an expiry after the instant at which the organization's policy ends the key. Such an expiry would never take
+ * effect, so it is probably a mistake.
  */
 function refuseLongerLife(
   expiresAt: Date | null | undefined,

@@ -1,4 +1,4 @@
-/** A key in the management interface: what the store returns, and how much of its limits is used. */
+/** A key in the management interface: the key as the store returns it, and the used share of its limits. */
 import Type from "typebox";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";

@@ -1,4 +1,4 @@
-/** A change of limits as an administrator gives it, and the rules that it must keep. Pure. */
+/** A change of limits as an administrator gives it, and the rules for such changes. Pure. */
 
 import type { Currency } from "../../core/inference/money.ts";
 import { snakeName } from "../../core/schema/codec.ts";
@@ -79,10 +79,7 @@ function givenBy(now: SubjectLimits, kind: "keys" | "members"): Budget {
 export const wordsIn = (currency: Currency) => (limit: keyof Budget, amount: number) =>
   limitInWords(limit, amount, currency);
 
-/**
- * Refuses a limit above the organization's. Such a limit would never take effect, so the caller must have meant
- * something else.
- */
+/** Refuses a limit above the organization's. Such a limit would never take effect, so it is probably a mistake. */
 export function withinOrganization(
   value: Budget,
   { inForce, name }: Pick<SubjectLimits, "inForce" | "name">,
@@ -118,8 +115,8 @@ function modelsAfter(
 }
 
 /**
- * Refuses prefixes that overlap, so that at most two patterns of a subject count for a model's name: the name itself, and
- * one prefix.
+ * Refuses prefixes that overlap, so that of a subject's patterns at most two match a model: the model's name itself,
+ * and one prefix.
  */
 function refuseOverlap(prefixes: readonly string[]): void {
   for (const [at, one] of prefixes.entries())
@@ -186,7 +183,7 @@ function raiseOf(
 }
 
 /**
- * Raises one limit for a time. The other limits that are raised for the same models now are part of the same raise,
+ * Raises one limit for a time. Limits that are already raised for the same models become part of the same raise,
  * because a raise has one end for all its limits. Refuses to lower a raise of the same limit, or to end it earlier.
  */
 export function raisedBeside(

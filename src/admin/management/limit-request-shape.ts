@@ -1,4 +1,4 @@
-/** A limit request as verbs of management return it, and in words. */
+/** A limit request (a request for a higher limit) as verbs of management return it, and in words. */
 import Type from "typebox";
 import type { Currency } from "../../core/inference/money.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";

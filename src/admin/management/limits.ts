@@ -293,7 +293,7 @@ const pageOf = (input: { limit?: number | undefined; cursor?: string | undefined
   after: input.cursor,
 });
 
-/** Refuses a change of the limits that bind an organization itself, unless the caller administers the service. */
+/** Refuses a change of an organization's own limits unless the caller administers the whole service. */
 export function requireAdmin({ within }: ManagementContext, input: LimitChanges): void {
   if (within === null) return;
   for (const field of ["own", "models", "raise"] as const)

@@ -105,7 +105,7 @@ export async function servedModels(context: ManagementContext): Promise<ServedMo
   return data.filter((model) => isServed(model) && isAllowed(model));
 }
 
-/** The models that the member's membership allows; null: every model. */
+/** The models that the caller's membership allows; null: every model. */
 async function allowedModels({ people, person, within }: ManagementContext): Promise<readonly string[] | null> {
   if (person === null) return null;
   const known = await people.findPerson(person);

@@ -1,4 +1,4 @@
-/** Changes of organizations: their names and their state, and what they require of their keys. */
+/** The verbs that change an organization's name, its state, and its policies for keys and content. */
 import Type from "typebox";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Policies } from "../store/organization.ts";

@@ -16,7 +16,7 @@ export function excerpt(text: string): string {
 export const instantForm =
   /^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:?[0-9]{2}))?$/;
 
-/** Parses an instant in ISO 8601 with a zone; a date alone is its first moment in UTC. */
+/** Parses an instant in ISO 8601 with a zone; a date without a time means its first moment in UTC. */
 export function instant(word: string): Date {
   const at = new Date(
     word
@@ -37,7 +37,7 @@ export function instant(word: string): Date {
   return at;
 }
 
-/** Parses the beginning of an hour in UTC: an instant, a date, or a month such as 2026-11. */
+/** Parses an instant, a date, or a month such as 2026-11, which must be the beginning of an hour in UTC. */
 export function hour(word: string): Date {
   const at = instant(/^\d{4}-\d{2}$/.test(word) ? `${word}-01` : word);
   if (at.getTime() % 3_600_000 !== 0) {
@@ -97,7 +97,10 @@ export function models(
 
 const network_bits_max = 64;
 
-/** Checks addresses and networks, and returns each once. An IPv6 client has a /64, so a narrower network is refused. */
+/**
+ * Checks addresses and networks, and returns each once. An IPv6 client controls a whole /64, so a narrower IPv6 network
+ * is refused.
+ */
 export function networks(given: readonly string[]): string[] {
   const wrong = given.find((word) => !isNetwork(word));
   if (wrong !== undefined)

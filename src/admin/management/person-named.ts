@@ -31,7 +31,8 @@ export async function personIdOf(context: ManagementContext, name: string): Prom
 async function withAddress({ people, person, within }: ManagementContext, address: string) {
   const isIts = ({ email }: { email: string | null }) => email?.toLowerCase() === address.toLowerCase();
   if (person !== null) return [await people.findPerson(person)].flatMap((own) => own ?? []).filter(isIts);
-  // Only one page is read: hardly more people than a page holds have an address that contains this one.
+  // Only one page is read. The search also finds addresses that contain this address, but hardly more than a page of
+  // them.
   const { items } = await people.pagePeople({ limit: page_max, organizationId: within ?? undefined, search: address });
   return items.filter(isIts);
 }

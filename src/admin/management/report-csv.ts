@@ -66,8 +66,8 @@ export function csvCells(): (value: Cell) => string {
 
 /**
  * A name that somebody chose may begin like a formula. It gets a quote before it, so that no spreadsheet computes it.
- * In some countries spreadsheets split cells at semicolons, even within quotes. So each semicolon, tab and line end of
- * a name may begin a cell, and a formula after one gets the quote, too.
+ * In some countries spreadsheets split cells at semicolons, even within quotes. So a cell may begin after each
+ * semicolon, tab and line end in a name, and a formula there gets the quote, too.
  */
 function csvCell(value: Cell): string {
   if (value === null) return "";

@@ -239,7 +239,7 @@ const isSubject = (group: ReportGroup): group is Subject => subjects.some((one) 
 interface Counted {
   by: readonly ReportGroup[];
   isUntilNow: boolean;
-  /** The one organization to which the report is limited; null: there is none. */
+  /** The only organization in the report; null: the report is not limited to one. */
   organizationId: string | null;
 }
 
@@ -256,7 +256,7 @@ async function withStanding(
   if (!isUntilNow || !subject || !by.every(isSubject)) return rows;
   // A person's limits count separately in each organization, so a row without an organization has no standing.
   if (subject === "person" && organizationId === null && !by.includes("organization")) return rows;
-  // A `member` sees only the use of their own limits and keys, not that of a whole team.
+  // A `member` sees only the usage of their own limits and keys, and not the usage of a whole team.
   if (context.person !== null && subject !== "key" && subject !== "person") return rows;
   const ids = subject === "person" ? memberIds(organizationId, rows) : rows.map(idOf[subject]);
   const standings = await standingsOf(

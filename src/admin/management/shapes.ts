@@ -12,7 +12,7 @@ import * as parse from "./parse.ts";
 const text = (chars_max: number, mustBe: string) => (description: string) =>
   Type.String({ minLength: 1, maxLength: chars_max, pattern: plainPattern, description, "x-must-be": mustBe });
 
-/** Text on one line. */
+/** The schema of text on one line. */
 export const words = text(1000, "one line of 1 to 1000 characters");
 /** One item of a list: the ID of a model, an address or a network. */
 export const entry = () =>
@@ -23,14 +23,14 @@ export const name = text(200, "one line of 1 to 200 characters");
 /** The pattern of models to which a limit applies: the ID of a model, or `prefix/*`. */
 export const modelPattern = text(256, "one line of 1 to 256 characters")("A model, or `prefix/*`.");
 
-/** Text that somebody writes for others to read, on one line. */
+/** The schema of a message from one person to another, on one line. */
 export const message = (chars_max: number) => text(chars_max, `one line of 1 to ${chars_max} characters`);
 
 /** Text that matches a pattern, which `mustBe` describes. */
 export const formed = (pattern: RegExp, mustBe: string, description: string) =>
   Type.String({ pattern: pattern.source, description, "x-must-be": mustBe });
 
-/** A Boolean in a query. */
+/** The schema of a Boolean in a query string. */
 export const queryFlag = (description: string) =>
   Type.Optional(Type.Boolean({ description, "x-must-be": "'true' or 'false'" }));
 
@@ -44,7 +44,7 @@ export const slug = (description: string) =>
     description,
   );
 
-/** An instant as people write it: with a time zone, or a date in UTC. */
+/** The schema of an instant as people write it: with a time zone, or a date in UTC. */
 export const moment = (description: string) =>
   Type.Codec(
     formed(

@@ -1,4 +1,4 @@
-/** A text as one word of a command that people copy into a POSIX shell. Pure. */
+/** Quotes a text as one word of a command that people copy into a POSIX shell. Pure. */
 
 const plain = /^[\w@%+:,./-][\w@%+=:,./-]*$/;
 

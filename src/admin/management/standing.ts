@@ -1,4 +1,6 @@
-/** The share of its limits that a subject has used, as verbs of management return it and commands print it. */
+/**
+ * STANDING: the share of its limits that a subject has used, as verbs of management return it and commands print it.
+ */
 import Type from "typebox";
 import { type Currency, grouped, inWords, moneyOf, percentOf } from "../../core/inference/money.ts";
 import { count, Money, nullable } from "../../core/protocol/shapes/contract.ts";
@@ -109,7 +111,7 @@ export async function standingsOf(
   return new Map([...found].map(([id, one]) => [id, standingShown(one, own)]));
 }
 
-/** Adds to each thing its standing; null if it has no limits. */
+/** Adds to each thing its standing (used share of limits); null if the thing has no limits. */
 export async function withStandings<One extends { id: string }>(
   context: Pick<ManagementContext, "standings" | "currency">,
   all: readonly One[],

@@ -1,5 +1,6 @@
 /**
- * A team in the management interface: what the store returns, how much of its limits is used, and how to find a team.
+ * A team in the management interface: the team as the store returns it, the used share of its limits, and the look-up
+ * of a team.
  */
 
 import Type from "typebox";

@@ -1,4 +1,4 @@
-/** How engines answered in the last hours: docs/reports.md, Engines. */
+/** The report of how engines answered in the last hours: docs/reports.md, Engines. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/money.ts";
 import { count, nullable } from "../../core/protocol/shapes/contract.ts";

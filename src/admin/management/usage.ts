@@ -274,7 +274,7 @@ const ofMoney = new Set<LedgerDifference["kind"]>([...windowKinds, "extra"]);
 const ofMoneyAndCounts = new Set<LedgerDifference["kind"]>(["hour", "day", "total", "pass"]);
 
 /**
- * How a difference is shown:
+ * The form in which a difference is shown:
  * - windows and extra usage: as money
  * - roll-ups, and the records that the audit log attests (`pass`): as money and as counts
  * - all others: as counts

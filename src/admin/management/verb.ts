@@ -1,7 +1,7 @@
 /**
- * A VERB of management, as one value: its name and path, who may use it, what it takes and answers, what it refuses, and
- * what it does. The routes, the clients, the socket, the contract and the command line derive from the list of these
- * values (verbs.ts). docs/contributing-recipes.md, Add a verb, has the steps.
+ * A VERB (operation) of management, as one value: its name and path, the roles that may use it, its input and answer,
+ * its errors, and its function. The routes, the clients, the socket, the contract and the command line derive from the
+ * list of these values (verbs.ts). docs/contributing-recipes.md, Add a verb, has the steps.
  */
 import type { Static, TObject, TProperties, TSchema } from "typebox";
 import Type from "typebox";
@@ -43,7 +43,7 @@ export type Tag =
 const versionRead = {
   version: Type.Optional(Type.Integer({ minimum: 1, maximum: nanos_max, description: "The version that was read." })),
 };
-/** The whole input of the verb. The input of a change also has the version that the caller read. */
+/** The input of the verb: its own members and, for a change, the version that the caller read. */
 type Input<How extends Kind, Takes extends TProperties> = TObject<
   How extends "change" ? Takes & typeof versionRead : Takes
 >;
@@ -62,7 +62,9 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   roles: readonly [CallerRole, ...CallerRole[]];
   /** The kind of the verb's effect; absent: it only reads. */
   kind?: How;
-  /** The act on the key that `id` names, which the key's kind may refuse (key-kinds.ts). Absent: it names no key. */
+  /**
+   * The act on the key that `id` names, which the key's kind may refuse (key-kinds.ts). Absent: the input names no key.
+   */
   onKey?: KeyAct;
   /** The error codes of the verb itself, in addition to those of the gate before all verbs (src/admin/http/gate.ts). */
   faults: readonly FaultCode[];
@@ -74,7 +76,9 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   answers: Answers;
   /** An example input, as JSON, and the answer to it. */
   example: { takes: Static<TObject<Takes>>; answer: Value<Answers> };
-  /** The verb's command on the command line; absent if that command is written by hand, or if there is none. */
+  /**
+   * The verb's command on the command line; absent if the command is hand-written code, or if the verb has no command.
+   */
   command?: Command<Given<Input<How, Takes>>, Value<Answers>>;
   /** Forms of the answer other than JSON, by the value of the parameter `format`. */
   formats?: Readonly<Record<string, Format<Answers>>>;
@@ -99,7 +103,7 @@ export interface Live {
 
 export interface Format<Answers extends TSchema> {
   description: string;
-  /** Media type. */
+  /** The media type of the format. */
   type: string;
   /** The name under which a browser saves the answer. */
   filename: string;
@@ -127,11 +131,11 @@ export interface Verb<
   kind: How;
   tag: Tag;
   input: Input<How, Takes>;
-  /** Decodes what was sent. Throws a ManagementError that names the first member that is wrong. */
+  /** Decodes the JSON of an input. Throws a ManagementError that names the first invalid member. */
   take(json: unknown): Value<Input<How, Takes>>;
 }
 
-/** The input and the answer of a verb, for its clients. */
+/** The types of the input and the answer of a verb, for its clients. */
 export type GivenTo<V> = V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
 export type AnswerOf<V> = V extends Verb<string, Kind, infer _, infer Answers> ? Value<Answers> : never;
 
@@ -168,7 +172,7 @@ export function verbsOf(tag: Tag) {
     const [id = null, secondId = null] = [...path.matchAll(/\{(\w+)\}/g)].map(([, member]) => member!);
     const version = kind === "change" ? versionRead : {};
     const input = Type.Object({ ...takes.properties, ...version }) as unknown as Input<How, Takes>;
-    // The check is compiled when it is first needed: most processes use few of the verbs.
+    // The check of inputs is compiled at the verb's first use, because most processes use few of the verbs.
     let compiled: Contract<unknown> | null = null;
     return {
       ...declared,

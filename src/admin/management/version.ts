@@ -22,7 +22,7 @@ interface VersionedChange {
   announced?: string | null;
 }
 
-/** Returns the thing after its change, and informs the nodes; or throws the refusal. */
+/** Returns the changed thing and informs the nodes, or throws the refusal of the change. */
 export async function changed<Stored extends object, Schema extends TSchema, Refusal extends string>(
   context: Pick<ManagementContext, "administration" | "announce" | "within">,
   { read, id, announced = id }: VersionedChange,

@@ -26,7 +26,7 @@ function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (one) => entities[one]!);
 }
 
-/** The colors are those of the console (console/style/theme.css). */
+/** The colors are the same as in the console (console/style/theme.css). */
 const style = `
 :root {
   color-scheme: light dark;

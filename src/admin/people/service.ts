@@ -1,4 +1,4 @@
-/** The endpoints of people and their devices on the port of the service. */
+/** The endpoints for people and their devices on the service's port. */
 
 import type { Operation } from "../../core/operations/operation.ts";
 import type { IdentityParts } from "../../features/identity/identity.ts";

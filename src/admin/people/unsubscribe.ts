@@ -17,7 +17,9 @@ import { requireHost } from "./place.ts";
 
 const path = "/unsubscribe/{id}";
 
-/** The name of the button that subscribes again. Mail programs send another field. */
+/**
+ * The name of the button that renews the subscription. A POST without this field, such as a mail program's, ends it.
+ */
 const again = "subscribe";
 
 export function unsubscribing(parts: ConsoleParts, subscriptions: Subscriptions): Operation[] {

@@ -100,9 +100,9 @@ export interface Administration extends TeamAdministration, LimitAdministration,
   /** The time zones of calendars, with their UTC offsets in the coming year by the database's rules. */
   zones(): Promise<ZoneRules[]>;
   /**
-   * The span between two dates of a time zone, as the instants at which these days begin there. `first` and `end`
-   * are the two local dates, given as their midnights in UTC.
-   * - `first` null: the first day of the zone's present month.
+   * The span between two local dates of a time zone, as the instants at which these days begin in the zone. `first` and
+   * `end` are the two local dates, given as their midnights in UTC.
+   * - `first` null: the first day of the current month in the zone.
    * - `end` null: tomorrow in the zone.
    *
    * `hasFullHours`: each day of the span begins at a full hour in UTC.
@@ -162,7 +162,7 @@ export interface Administration extends TeamAdministration, LimitAdministration,
          * kind.
          */
         kind?: KeyKind | undefined;
-        /** Only keys that were unused for this long. A key that was never used counts from its creation. */
+        /** Only keys that have not been used for this time. A key that was never used counts from its creation. */
         unusedFor_ms?: number | undefined;
         /** Only keys that are valid now and will end within this time, by their expiry or by a policy. */
         endsWithin_ms?: number | undefined;
@@ -257,13 +257,14 @@ export interface AuditEntry {
   actor: Actor;
   /** The address that the request came from; null if the node itself acted. */
   address: string | null;
-  /** The act: `organization.create`, `key.rotate`, … */
+  /** The action: `organization.create`, `key.rotate`, … */
   action: string;
   organizationId: string | null;
   subject: string;
   details: Record<string, unknown>;
   /**
-   * The hash in the chain: see src/admin/store/audit-chain.ts. Null if the entry was written before there was a chain.
+   * The entry's hash in the hash chain (src/admin/store/audit-chain.ts). Null if the entry was written before the chain
+   * was introduced.
    */
   hash: string | null;
 }

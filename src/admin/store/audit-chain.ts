@@ -35,7 +35,7 @@ export function chainedHash(previous: string, entry: Omit<AuditEntry, "hash">): 
 /**
  * Finds the entry at which the chain of these lines breaks; if none, returns the new head. The lines are in the order
  * of their numbers. `previous`: number and hash of the entry before the first line. An entry without a hash was written
- * before there was a chain.
+ * before the chain was introduced.
  */
 export function chainBreak(previous: AuditHead, lines: readonly AuditLine[]): { head: AuditHead } | { broken: string } {
   let head = previous;
@@ -58,10 +58,7 @@ function hashAfter(previous: string, line: Omit<AuditLine, "hash">): string {
   return (Bun.SHA256.hash(`${previous}\n${canonical(line)}`) as Uint8Array).toHex();
 }
 
-/**
- * JSON with the members of every object in the order of their names, so that differences between stores and languages
- * do not matter.
- */
+/** JSON with the members of every object sorted by name, so that every store and language writes the same text. */
 export function canonical(value: unknown): string {
   if (value instanceof Date) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((one) => canonical(one ?? null)).join(",")}]`;

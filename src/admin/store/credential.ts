@@ -15,7 +15,8 @@ export interface Rotation {
 }
 
 /**
- * A revocation ends the credential as a whole, or with `old` only the secrets that the newest one replaced. Idempotent.
+ * A revocation ends the credential as a whole, or with `old` only the secrets that the newest secret replaced.
+ * Idempotent.
  */
 export interface Revocation {
   id: string;

@@ -35,7 +35,7 @@ export interface StoredInvitation extends NewInvitation {
   /** The time at which the invitation was taken (accepted by a sign-in), was revoked or expired; null: it is open. */
   endedAt: Date | null;
   endedBy: Actor | null;
-  /** The person who has taken the invitation. */
+  /** The person who has taken (accepted) the invitation. */
   personId: string | null;
 }
 

@@ -77,7 +77,7 @@ export interface Approval {
   told: Told;
 }
 
-/** The details of the mail to the person who asked; null: the service sends no mail. */
+/** The details of the mail that tells the decision to the person who asked; null: the service sends no mail. */
 type Told = Record<string, unknown> | null;
 
 /**

@@ -20,7 +20,7 @@ export interface Repeat {
   requestHash: Uint8Array;
 }
 /**
- * `repeated`: the creation is a repeat, with the id of the object that was created the first time. `reused`: another
- * request came with the same idempotency key.
+ * The outcome of a repeated creation. `repeated`: the id of the object that the first request created. `reused`: the
+ * idempotency key belongs to a different request.
  */
 export type Repeated = { repeated: string } | "reused";

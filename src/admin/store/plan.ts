@@ -7,7 +7,10 @@ import type { Stale } from "./change.ts";
 import type { Repeat, Repeated } from "./page.ts";
 import { instant, limit, version } from "./shapes.ts";
 
-/** The fields of a plan that answers show as they are stored. Money is not among them: it is stored in nanos. */
+/**
+ * The fields of a plan that answers show in their stored form. Amounts of money are not among them: they are stored in
+ * nanos and shown as decimal text.
+ */
 export const planFields = {
   name: Type.String({ examples: ["pro"] }),
   source: oneOf(["file", "management"], {

@@ -60,7 +60,7 @@ export interface ListedRequest {
   cacheWriteTokens: number;
   outputTokens: number;
   reasoningTokens: number;
-  /** `held`: the amount that is held for the request while it runs; `charged` is 0 until it ends. */
+  /** `held`: the amount that is reserved for the request while it runs; `charged` is 0 until the request ends. */
   held: number;
   charged: number;
   uncharged: number;

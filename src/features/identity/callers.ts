@@ -1,4 +1,7 @@
-/** Callers that send a token of their issuer instead of a key (docs/identity.md, Tokens of an issuer as keys). */
+/**
+ * Authentication of callers that send a token of their identity issuer instead of a key (docs/identity.md, Tokens of an
+ * issuer as keys).
+ */
 import { unauthorized } from "../../core/auth/credential.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import { idOf } from "../../core/store/ids.ts";

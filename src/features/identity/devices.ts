@@ -84,7 +84,7 @@ export async function findDevice(
     ["user code of an address", address],
     ["user code of a person", personId],
   ] as const;
-  // Each try is counted before the code is looked up, so that parallel tries are limited as well.
+  // Each attempt is counted before the code is looked up, so that parallel attempts are limited, too.
   const counts = await Promise.all(tries.map(([about, value]) => uses.count(about, value, wrong_ms)));
   if (counts.some((count) => count > wrong_max)) return "too_many";
   const code = userCodeIn(text);

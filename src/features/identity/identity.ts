@@ -13,7 +13,7 @@ import type { SignIns } from "./store/sign-ins.ts";
 import type { UseCounts } from "./store/use-counts.ts";
 
 export interface IdentityParts {
-  /** The settings in force; null: there are no sign-ins through issuers. */
+  /** The identity settings in force; null: nobody signs in through an issuer. */
   identity(): Identity | null;
   issuers: IssuerClients;
   people: People;

@@ -1,4 +1,4 @@
-/** One attempt to deliver a notice, in the form of its destination. */
+/** Makes one attempt to deliver a notice, in the form of its destination. */
 import { asJson } from "./forms/json.ts";
 import { asMail } from "./forms/mail.ts";
 import { asSlack } from "./forms/slack.ts";

@@ -20,7 +20,7 @@ export interface WebhookSettings {
   wait_ms: number;
 }
 
-/** The signature header: `sha256=…`, an HMAC of the second at which the notice is sent, a dot, and the body. */
+/** The signature header: `sha256=…`, an HMAC over the timestamp of the attempt (in seconds), a dot, and the body. */
 export function signatureOf(secret: string, timestamp: string, body: string): string {
   return `sha256=${new Bun.CryptoHasher("sha256", secret).update(`${timestamp}.${body}`).digest("hex")}`;
 }

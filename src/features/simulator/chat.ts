@@ -23,7 +23,9 @@ export interface ChatOptions {
   tokens_per_second?: number;
   /** Directives for every request. The directives of the request itself override these. */
   directives?: string;
-  /** Whether answers name the requested model; true by default. */
+  /**
+   * Whether the simulator's first sentence, in which it introduces itself, names the requested model; true by default.
+   */
   namesModel?: boolean;
 }
 

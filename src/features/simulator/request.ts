@@ -9,7 +9,7 @@ export interface ChatRequest {
   messages: Message[];
   stream: boolean;
   includeUsage: boolean;
-  /** `continuous_usage_stats` of vLLM: whether every chunk has the usage so far. */
+  /** Whether every chunk has the usage so far (vLLM's `continuous_usage_stats`). */
   runningUsage: boolean;
   tokens_max: number;
   stops: string[];

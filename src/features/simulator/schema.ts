@@ -52,7 +52,7 @@ const types = ["object", "array", "string", "integer", "number", "boolean", "nul
 
 function typeOf(schema: Schema): string {
   const named = [schema.type].flat().filter((type) => types.includes(type as string)) as string[];
-  // Of several types, the first type other than null is used.
+  // If there are several types, the first type other than null is used.
   if (named.length > 0) return named.find((type) => type !== "null") ?? "null";
   const has = (...keywords: string[]) => keywords.some((keyword) => keyword in schema);
   if (has("properties", "required", "additionalProperties")) return "object";

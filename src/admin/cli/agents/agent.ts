@@ -34,7 +34,7 @@ export interface Agent {
   title: string;
   /** The command that installs the agent. */
   install: string;
-  /** The model that the user's arguments name, as the catalog calls it; null: they name none. */
+  /** The catalog's name of the model that the user's arguments name; null: they name none. */
   modelIn(words: readonly string[]): string | null;
   start(launch: Launch): Started;
 }

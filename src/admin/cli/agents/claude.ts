@@ -1,6 +1,6 @@
 /**
- * Starts Claude Code, which takes address and model from variables, and the token from a command that it runs again
- * when the token is old.
+ * Starts Claude Code, which reads address and model from environment variables. It gets the token from a command, which
+ * it runs again when the token is old.
  */
 import { shellWord } from "../../management/shell-word.ts";
 import { type Agent, optionIn } from "./agent.ts";

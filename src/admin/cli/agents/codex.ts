@@ -25,5 +25,5 @@ export const codex: Agent = {
   },
 };
 
-/** A string of TOML, which has all escapes that JSON.stringify writes. */
+/** A text as a TOML string. TOML has all escapes that JSON.stringify writes. */
 const text = (value: string) => JSON.stringify(value);

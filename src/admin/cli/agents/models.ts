@@ -36,6 +36,7 @@ export function chosenModel(models: readonly AgentModel[], wanted: string | null
   if (found) return found;
   if (wanted === null)
     throw new Error("The server lists no model that you may use with tools. Name one in SLUICE_MODEL.");
-  // The list may lack names that the agent uses, and the server refuses an unknown model itself.
+  // The list may lack names that the agent knows, such as aliases. So a model that is not listed is passed on; the
+  // server refuses an unknown model itself.
   return { id: wanted, context_tokens: null };
 }

@@ -1,5 +1,6 @@
 /**
- * Starts opencode: the provider is defined in an environment variable, which opencode reads as one more configuration.
+ * Starts opencode: the provider is defined in an environment variable, which opencode reads in addition to its
+ * configuration files.
  */
 import { type Agent, optionIn } from "./agent.ts";
 

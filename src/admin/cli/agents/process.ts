@@ -10,8 +10,8 @@ export async function runToItsEnd(
   let child: Bun.Subprocess | null = null;
   // The handlers are set before the agent starts: otherwise a signal right after the start would end only this process.
   const handlers = passedOn.map((signal) => {
-    // A key such as Ctrl+C signals every process of the terminal. The agent must not get a second signal, which would
-    // mean something else.
+    // A key such as Ctrl+C signals every process of the terminal. So the signal is not passed on: a second signal would
+    // mean something else to the agent.
     const isTyped = process.stdin.isTTY && (signal === "SIGINT" || signal === "SIGQUIT");
     const handler = () => {
       if (!isTyped) child?.kill(signal);

@@ -153,7 +153,7 @@ async function byDevice(services: Services, url: string, hasBrowser: boolean): P
   const minutes = Math.floor(codes.expires_in / 60);
   const page = pageOf(codes);
   const opens = hasBrowser && openedInBrowser(services, page) ? "It opens in your browser. " : "";
-  // Standard output stays free for the result, so this goes to standard error.
+  // Instructions go to standard error, because standard output is for the result.
   terminal.err(
     `Open  ${oneLine(page)}\nCode  ${oneLine(codes.user_code)}\n\n${opens}Waiting for your approval, for ${minutes} minutes. Approve only this code.\n`,
   );

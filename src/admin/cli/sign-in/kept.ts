@@ -45,7 +45,7 @@ export interface KeptSignIns {
   noteGiven(url: string): void;
   /** True if the token was given so recently that an agent would ask again only because the server refused it. */
   givenLately(url: string): boolean;
-  /** Runs `work` while no other process on this machine works on this server's sign-in. */
+  /** Runs `work` under the lock of this server's sign-in, which one process on this machine can have at a time. */
   locked<Result>(url: string, work: () => Promise<Result>): Promise<Result>;
 }
 

@@ -1,6 +1,7 @@
 /**
- * The DIFFERENCE between a file of organizations and the current state, as steps in the order in which they are made, and
- * the problems of the file beyond its schema. Nothing is changed before the whole difference is known. Pure.
+ * The DIFFERENCE between a file of organizations and the current state, as steps in the order in which they are
+ * performed, with the problems of the file that its schema cannot find. Nothing is changed before the whole difference
+ * is known. Pure.
  */
 import type { Path } from "../../../core/schema/walk.ts";
 import type { Key } from "../key.ts";
@@ -12,11 +13,11 @@ import type { State } from "./state.ts";
 import { type Problem, type Step, stepTo, stepWithout } from "./step.ts";
 import type { CompareOptions, Diff, OrganizationEntry, Section, WantedFile, WantedOrganization } from "./wanted.ts";
 
-/** The steps in phases: the steps of one phase can be made in any order. */
+/** The steps in phases: the steps of one phase can be performed in any order. */
 export interface Differences {
   phases: Step[][];
   problems: Problem[];
-  /** The people of the file who have not signed in yet: nothing can be set for them. */
+  /** The names in the file of people who have not signed in yet, so that nothing can be set for them. */
   absent: string[];
 }
 

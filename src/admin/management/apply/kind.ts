@@ -26,7 +26,7 @@ export interface Field<Now> {
   schema: TSchema;
   /** The current value, in the form of the file. Undefined: an export leaves the field out. */
   read(now: Now): unknown;
-  /** The current value as a file has it, if `read` returns another form for the comparison. */
+  /** The current value in the form of the file; needed only if `read` returns another form, for the comparison. */
   written?(now: Now): unknown;
   /** The value that the field has after a creation without a value for it. */
   fresh: unknown;
@@ -35,7 +35,7 @@ export interface Field<Now> {
    * the order of a list does not matter. Absent: the value is compared and set as a whole.
    */
   compares?: "map" | "set";
-  /** Brings a value into one form, so that equal values which can be written in several ways are the same. */
+  /** Normalizes a value that can be written in several ways, so that equal values compare as equal. */
   normal?(value: unknown): unknown;
   /** The member of the verb's input that takes the value, also in a creation. Null: no member takes it unchanged. */
   member: string | null;
@@ -49,7 +49,7 @@ export interface Kind<Now> {
   /** The verb that creates a thing of this kind; null: a file cannot create one. */
   creation: {
     verb: VerbName;
-    /** The members of the verb's input that are not fields. */
+    /** The members of the creation's input that do not come from fields. */
     input(name: Name): Values;
   } | null;
   /**
@@ -61,12 +61,12 @@ export interface Kind<Now> {
   version(now: Now): number;
 }
 
-/** A kind whose things can be removed if the file does not name them. */
+/** A kind of things that can be removed if the file does not name them. */
 export interface RemovableKind<Now> extends Kind<Now> {
   removes: VerbName;
 }
 
-/** Makes a field whose value one member of one verb's input sets. */
+/** Makes a field that is set by one member of the input of one verb. */
 export function setBy<Now>(
   verb: VerbName,
   member: string,

@@ -18,7 +18,7 @@ import { type VerbName, verbNamed } from "../verbs.ts";
 import { type Field, type Kind, type RemovableKind, setBy } from "./kind.ts";
 import { type LimitsNow, limitsField } from "./limits.ts";
 
-/** An organization with all its settings, which several verbs read. */
+/** An organization with all its settings, which are read with several verbs. */
 export interface WholeOrganization extends Organization {
   limits: LimitsNow | null;
   notices: NoticeDestination | null;

@@ -63,7 +63,7 @@ export type Amount = string | number | null;
 /** Limits by their paths, such as `own.week`. */
 type Flat = Record<string, Amount>;
 
-/** The limits that are set, by their paths. */
+/** The limits that have a value, by their paths. */
 function flatOf(now: LimitsNow | null): Flat {
   if (now === null) return {};
   const values = [
@@ -122,7 +122,7 @@ function nested(flat: Flat, amountOf: (name: string, limit: Amount) => Amount): 
 
 const ofModels = "models.";
 
-/** Splits the path of a limit into its place and its name: `["models.openai/gpt-4.1", "week"]`. */
+/** Splits the path of a limit into the path of its group and its name: `["models.openai/gpt-4.1", "week"]`. */
 function placeAndName(place: string): [place: string, name: string] {
   const end = place.lastIndexOf(".");
   return [place.slice(0, end), place.slice(end + 1)];
@@ -160,7 +160,7 @@ export function limitsField<Now>(
   };
 }
 
-/** The limits that a step sets, grouped by their place in the file: `own`, `keys`, `models.openai/*`. */
+/** The limits that a step sets, by the path of their group: `own`, `keys`, `models.openai/*`. */
 export function valuesSet(flat: Flat): Map<string, Budget> {
   const values = new Map<string, Budget>();
   for (const [whole, limit] of Object.entries(flat)) {

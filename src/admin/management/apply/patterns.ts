@@ -7,7 +7,7 @@ export interface PatternPlace {
   path: Path;
 }
 
-/** The patterns in the file, without the patterns whose limits the file takes away. */
+/** The patterns in the file, without the patterns whose limits the file removes. */
 export function patternsIn({ organizations, people = {} }: WantedFile): PatternPlace[] {
   const ofOrganizations = Object.entries(organizations).flatMap(([slug, { limits, teams, keys }]) => [
     ...patternsOf(["organizations", slug], limits),

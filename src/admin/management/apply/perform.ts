@@ -90,8 +90,8 @@ interface CallAnswer {
 }
 
 /**
- * Performs one call. `made`: the ID of the thing that the step has created. The step's other calls are about this thing
- * if they name nothing else.
+ * Performs one call. `made`: the ID of the thing that the step has created, which is the default subject of the step's
+ * other calls.
  */
 function performCall(
   manage: Management,

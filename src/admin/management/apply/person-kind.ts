@@ -40,7 +40,7 @@ export const personName = {
   "x-must-be": "a verified e-mail address, or an issuer and a subject with a space between them",
 };
 
-/** A person's name in the file, with an e-mail address in lower case. */
+/** A person's name in the file; if the name is an e-mail address, it is in lower case. */
 export const normalName = (name: string) => (name.includes(" ") ? name : name.toLowerCase());
 
 /**
@@ -66,7 +66,10 @@ export function membershipsWritten({ person }: PersonState): Map<string, Values>
 
 type Written = Partial<Pick<Membership, "role" | "scopes" | "models">> & { team?: string | null | undefined };
 
-/** Leaves out members that have their defaults, and sorts lists, so that equal memberships have the same text. */
+/**
+ * The membership without members that have default values, and with sorted lists, so that equal memberships have the
+ * same text.
+ */
 function membershipWritten({ role, team, scopes: some, models }: Written): Values {
   const listed = scopes.filter((scope) => some?.includes(scope) ?? true);
   return {
@@ -91,7 +94,7 @@ export function valuesOf(entry: WantedPerson): Values {
   return { ...values, ...Object.fromEntries([...under("memberships", memberships), ...under("limits", limits)]) };
 }
 
-/** The kind that describes a person for whom the file names these fields. */
+/** The kind (fields and verbs) for a person whose entry in the file has fields with these names. */
 export function personKind(names: readonly string[]): Kind<PersonState> {
   const fields = names.map((name): [string, Field<PersonState>] => {
     const [section, slug] = name.split(".");

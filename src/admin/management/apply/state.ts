@@ -30,7 +30,7 @@ export interface State {
   plans: ReadonlyMap<string, Plan>;
   /** The organizations by slug. */
   organizations: ReadonlyMap<string, OrganizationState>;
-  /** The key is a slug that an organization had before; the value is the slug that it has now. */
+  /** The current slugs of renamed organizations, by their former slugs. */
   renamed: ReadonlyMap<string, string>;
   /** The slugs of all organizations that are not closed. */
   open: ReadonlySet<string>;
@@ -42,7 +42,7 @@ export interface State {
  * organization.
  */
 export interface NeededState {
-  /** The limits of the organization, and of its teams and keys as far as these are read. */
+  /** Whether to read limits: of the organization, and of its teams and keys if these are read. */
   limits: boolean;
   notices: boolean;
   teams: boolean;
@@ -126,7 +126,7 @@ function lists<Item extends { organizationId: string }>(
   list: (filter: { organization?: string }) => Promise<Item[]>,
 ): (organization: Organization) => Promise<Item[]> {
   const grouped = all?.then((items) => Map.groupBy(items, ({ organizationId }) => organizationId));
-  // The callers that await the list get its failure. Without this, the failure would also count as unhandled.
+  // A failure reaches the callers that await the list. Without this handler, the failure would also count as unhandled.
   grouped?.catch(() => {});
   return async ({ id, slug }) => (grouped ? ((await grouped).get(id) ?? []) : list({ organization: slug }));
 }

@@ -86,7 +86,7 @@ export type KnownPerson = Person & {
   groupsAt: Date | null;
   /** Sign-ins, sessions and tokens that were issued before this instant are invalid; null: this ends none of them. */
   notBefore: Date | null;
-  /** The store's time when the person was read, by which ages are measured. */
+  /** The store's time when the person was read; ages of the person's data are measured by it. */
   readAt: Date;
 };
 

@@ -41,7 +41,7 @@ export interface NewSignIn extends SignInRights {
 
 /** A sign-in whose refresh token is being used. Only one caller at a time may use a refresh token of a sign-in. */
 export interface Refreshing {
-  /** Identifies the caller that may use the refresh token now. */
+  /** The ID of the claim, which gives one caller the sole use of the refresh token for now. */
   claim: string;
   keyId: string;
   personId: string;
@@ -57,7 +57,7 @@ export type RefreshBegun =
    * response may have been lost.
    */
   | { is: "repeated"; keyId: string; successor: Uint8Array }
-  /** Another caller is using the token. */
+  /** Another caller is using a refresh token of this sign-in. */
   | { is: "busy" }
   /** The token was used before, perhaps by a thief, so the whole sign-in has ended. */
   | { is: "reused" }
@@ -74,7 +74,7 @@ export interface Refreshed {
   nextHash: Uint8Array;
   successor: Uint8Array;
   access: NewAccessToken;
-  /** The issuer's tokens; undefined: the stored ones stay. */
+  /** The issuer's tokens; undefined: the stored tokens stay. */
   tokens: Uint8Array | null | undefined;
   rights: Omit<SignInRights, "organizationId">;
 }
@@ -87,7 +87,7 @@ export interface SignIns {
    * token's use within which the same successor is returned again.
    */
   beginRefresh(hash: Uint8Array, times: { claim: string; claim_ms: number; repeat_ms: number }): Promise<RefreshBegun>;
-  /** Stores the successor of a refresh token. False: the claim was lost meanwhile, or the sign-in has ended. */
+  /** Stores the successor of a refresh token. False: the claim has expired meanwhile, or the sign-in has ended. */
   completeRefresh(refreshed: Refreshed): Promise<boolean>;
   /** Gives up the claim without using the token. */
   releaseRefresh(keyId: string, claim: string): Promise<void>;

@@ -1,5 +1,5 @@
 /**
- * E-mail addresses in the form in which they are stored: ASCII, in lower case, with a domain of another script in its
+ * E-mail addresses in the form in which they are stored: ASCII, in lower case, with an internationalized domain in its
  * ASCII form.
  */
 import { domainToASCII } from "node:url";

@@ -104,8 +104,8 @@ export interface NoticeQueue {
    */
   sent(notice: Pick<DueNotice, "id" | "attempts">, delivery: Delivery, again_ms: number | null): Promise<void>;
   /**
-   * If there is a key for encryption, encrypts the secrets of destinations that are in plain text or encrypted with an
-   * older key.
+   * If SLUICE_SECRET_KEY is set, encrypts the secrets of destinations that are in plain text or encrypted with an older
+   * key.
    */
   seal(): Promise<void>;
   /** Deletes notices that are older than the longest possible usage window. */
