@@ -17,7 +17,7 @@ export interface SeenCertificate {
   isFor(host: string): boolean;
 }
 
-/** The days before a certificate's expiry from which on there is a warning: enough time to renew it by hand. */
+/** There is a warning during this many days before a certificate expires: enough time to renew it by hand. */
 const expiry_days = 14;
 const day_ms = 86_400_000;
 

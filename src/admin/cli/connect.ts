@@ -100,7 +100,7 @@ async function openStore(services: Services, storage: StorageSettings, mayWait: 
   }
 }
 
-/** The actor under which the audit log has this user. */
+/** This user's name as an actor of the audit log. */
 function actorOf(services: Services): string {
   return `cli:${services.user.replace(/[^\w.@+-]/g, "_").slice(0, 64) || "unknown"}`;
 }

@@ -65,8 +65,8 @@ export function calendarFrom({ zone, weekStarts, monthStarts }: CalendarInput, b
 }
 
 /**
- * The calendar of a new organization: the given values, and for values that were left out those of the configuration's
- * calendar. A zone of null means no calendar.
+ * The calendar of a new organization: the given values, completed from the configuration's calendar. A zone of null
+ * means no calendar.
  */
 export async function firstCalendar(
   context: Pick<ManagementContext, "administration" | "calendar">,

@@ -64,7 +64,7 @@ export interface Confirmation {
   needsYes?: string;
 }
 
-/** Facts are printed one a line; a fact whose value is null has no line. */
+/** Facts are printed one per line; a fact whose value is null is not printed. */
 export type Facts = readonly (readonly [name: string, value: string | null])[];
 
 /** A piece of the printed text; an empty line separates pieces. */

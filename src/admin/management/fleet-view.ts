@@ -44,7 +44,7 @@ export function fleetOf(reports: readonly StoredReport[], nearest: Fleet["neares
 const engines_max = 512;
 const named_max = 5;
 const day_ms = 86_400_000;
-/** The days before a certificate's expiry from which on there is a warning; `sluice doctor` has the same number. */
+/** There is a warning during this many days before a certificate expires, as in `sluice doctor`. */
 const expiry_days = 14;
 
 /** The warnings about nodes, in sentences that stay the same while nothing changes. */

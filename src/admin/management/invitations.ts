@@ -143,7 +143,7 @@ Examples:
       if (made === "already") fail("The address is invited already. Revoke that invitation first.", "already_exists");
       if (made === "too_many") fail(`${openInvitations_max} invitations are open. Revoke some first.`, "wrong_state");
       if (!("repeated" in made)) return shownIn(await context.currency(), made);
-      // The invitation may be gone: it is deleted when the person who accepted it is deleted.
+      // The invitation may be gone: it is deleted when the person who accepted it is erased.
       const repeated = await context.invitations.findInvitation(made.repeated);
       return shownIn(await context.currency(), repeated ?? noInvitation(made.repeated));
     },

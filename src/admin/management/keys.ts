@@ -185,8 +185,7 @@ check that it works, and run: sluice key revoke ID --old`,
     },
     async act(context, input) {
       const { administration, actor, announce, keyFor } = context;
-      // A key that cannot be rotated has no replaced secrets, so revoking only the old ones needs a key that can be
-      // rotated.
+      // A key that cannot be rotated has no replaced secrets, so `old` is refused for such a key.
       const { id } = await keyFor(input.id, input.old ? "rotate" : "revoke");
       const key = await administration.revokeKey({ id, old: input.old === true, actor });
       await announce(id);

@@ -39,8 +39,8 @@ export interface LimitContext {
 }
 
 /**
- * The values to set so that the changes are made to the current values `now`. Refuses a limit of a team, key or person
- * above the limit of `organization`.
+ * The new values: the current values `now` with the changes applied. Refuses a limit of a team, key or person above the
+ * limit of `organization`.
  */
 export function changeOf(
   changes: LimitChanges,

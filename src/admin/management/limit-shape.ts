@@ -25,7 +25,8 @@ export const isWindow = (name: string) => windows.includes(name);
 
 const none = Type.Literal("none");
 /**
- * The members of an object of all six limits: the limits of usage windows with one schema, the others with the other.
+ * The members of an object of all six limits: the limits of usage windows with the schema `window`, the rest with the
+ * schema `other`.
  */
 function eachAmount<Windows extends Type.TSchema, Others extends Type.TSchema>(
   window: () => Windows,

@@ -301,7 +301,7 @@ export function requireAdmin({ within }: ManagementContext, input: LimitChanges)
       fail(`The limits '${field}' of an organization are for the role admin. Leave them out.`, "missing_role");
 }
 
-/** The limits of its own with which a team or a key is created. */
+/** The own limits with which a new team or key is created. */
 export async function newLimits(
   { administration, currency: used }: ManagementContext,
   { id, slug }: Organization,

@@ -1,6 +1,6 @@
 /**
- * The filters that lists and reports have in common. A filter that names a thing the caller may not see is refused: no
- * such thing is found.
+ * The filters that lists and reports have in common. A filter that names a thing which the caller may not see is
+ * refused as if the thing did not exist.
  */
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";

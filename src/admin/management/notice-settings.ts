@@ -4,7 +4,7 @@ import type { DestinationSettings, NoticeDestination } from "../store/notices.ts
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 
-/** The most addresses of one destination that gets mail. */
+/** The most e-mail addresses of one destination. */
 export const recipients_max = 20;
 const shares_default = [80, 100];
 const keyExpiry_days_default = 14;

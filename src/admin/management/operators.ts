@@ -259,8 +259,8 @@ async function revoked({ operators }: ManagementContext, input: Revocation) {
 }
 
 /**
- * The ID of the organization that an `organization-admin` administers; null for the other roles, which are bound to
- * none.
+ * The ID of the organization that an `organization-admin` administers; null for the other roles, which are not limited
+ * to an organization.
  */
 async function boundTo(
   { organizationOf }: ManagementContext,

@@ -274,10 +274,7 @@ const forModels = (pattern: string | null) => (pattern === null ? "" : ` for ${p
 /** A receipt shows every amount rounded and with all its digits: `$0.00021 (0.000213440 USD)`. */
 const exactly = (money: Request["cost"]["held"]) => `${inWords(money)} (${money.amount} ${money.currency})`;
 
-/**
- * A usage report of an engine that was rejected, in words: `output above_cap; said: prompt_tokens 12, output_tokens
- * 5000000`
- */
+/** A rejected usage report of an engine, in words: `output above_cap; said: prompt_tokens 12, output_tokens 5000000` */
 function describeReport({ input, output, said }: RejectedReport): string {
   const flaws = [input && `input ${input}`, output && `output ${output}`].filter(Boolean).join(", ");
   const words = Object.entries(said).map(([name, word]) => `${name} ${word}`);

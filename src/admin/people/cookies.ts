@@ -1,7 +1,7 @@
 /**
- * Cookies of browsers that are signed in. Each value is opaque, no script can read the cookie, and requests from pages
- * of other sites do not carry it, except links. With HTTPS its name begins with `__Host-`, so that no other host of the
- * domain can set it. Pure.
+ * Cookies of browsers that are signed in. Each value is opaque, no script can read the cookie, and browsers do not send
+ * it with requests that other sites cause, unless the user follows a link. With HTTPS its name begins with `__Host-`,
+ * so that no other host of the domain can set it. Pure.
  */
 
 /** The origin that sets a cookie, such as `https://console.example`. */

@@ -62,8 +62,8 @@ function originOf({ url, headers }: Request, isSecure: boolean): URL {
 }
 
 /**
- * The address of the console for this browser. A console that listens only on this machine has several addresses, and
- * only a browser that called one of these names gets that one.
+ * The address of the console for this browser. If there are several, which are all on this machine, it is the address
+ * with the host name that the browser called; null: there is none.
  */
 function consoleFor(origins: readonly string[], hostname: string): string | null {
   const [first] = origins;

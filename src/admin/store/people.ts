@@ -1,6 +1,6 @@
 /**
- * The administration of PEOPLE: lists of people, and the memberships and suspensions that are set by hand. Implemented
- * by `postgres`.
+ * The administration of PEOPLE: lists of people, and the memberships, suspensions and erasures by administrators.
+ * Implemented by `postgres`.
  */
 import type { Actor } from "../../core/store/directory.ts";
 import type { NamedMembership } from "../../core/store/people.ts";

@@ -1,6 +1,6 @@
 /**
  * Authenticates operators: `Authorization: Bearer slo_…`, looked up for each request, because operators are few and a
- * revocation must take effect immediately. A text that has not the form of a token is refused without a look-up;
+ * revocation must take effect immediately. A text that does not have the form of a token is refused without a look-up;
  * look-ups of unknown tokens are limited as for keys (unknown-credentials.ts).
  */
 import { type HeaderSource, hashKey, isKey, isOperatorToken, unauthorized } from "../../core/auth/credential.ts";

@@ -20,8 +20,8 @@ function isMet({ claim, wanted }: Rule, claims: Claims): boolean {
 }
 
 /**
- * Converts only A to Z to lower case. Other letters stay: the Kelvin sign, for example, would become a `k`, which makes
- * two different addresses the same.
+ * Converts only A to Z to lower case. Other letters stay: the Kelvin sign, for example, would become a `k`, which would
+ * make two different addresses the same.
  */
 export const lowered = (address: string): string => address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 

@@ -1,7 +1,7 @@
 /**
  * Makes a value for a JSON Schema without searching: $ref and $defs, const, enum, type, properties, required, items,
  * prefixItems, anyOf, oneOf, allOf, bounds, lengths and formats. docs/simulator.md lists the ignored keywords. Even a
- * hostile schema takes a bounded time, but the value for it may not match it.
+ * hostile schema takes a bounded time, but its value may then not match it.
  */
 import { isObject } from "./request.ts";
 import type { Random } from "./text.ts";

@@ -23,7 +23,7 @@ export function hash(text: string, seed = 0): number {
 
 /**
  * Splits output into tokens: a run of up to six letters or digits, with the space before it, is one token, and so is
- * every other character. The text of any first tokens, split alone, gives the same tokens.
+ * every other character. If only the first tokens are joined and split again, the result is the same tokens.
  */
 export function tokens(text: string): string[] {
   return text.match(/ ?[\p{L}\p{M}\p{N}]{1,6}|[\s\S]/gu) ?? [];

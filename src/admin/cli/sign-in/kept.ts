@@ -156,7 +156,7 @@ function signInIn(text: string, file: string, url: string): KeptSignIn {
     const secret = found.kind === "key" ? found.key : found.access_token;
     if (typeof secret === "string" || (found.kind === "key" && isInSystem(found.key))) return found;
   } catch {
-    // The error below says what to do.
+    // The error that is thrown below says what to do.
   }
   throw new Error(`${file} is damaged. Sign in again: sluice login ${shellWord(url)}`);
 }

@@ -17,8 +17,8 @@ export interface WrittenFile {
 }
 
 /**
- * The reasons why an empty store would refuse the file: limits above the limits of their organization, which exist
- * already.
+ * The reasons why an empty store would refuse the file: existing limits that are above the limits of their
+ * organization.
  */
 export function refusedElsewhere({ file }: WrittenFile, state: State, now_ms: number): Problem[] {
   const people = state.people.map(({ person }) => ({ person: { ...person, memberships: [] }, limits: new Map() }));

@@ -43,7 +43,7 @@ export interface DeviceRequests {
   /** Stores a request. "full": too many requests wait for approval, from this address or in all. */
   add(request: NewDeviceRequest, limits: DeviceRequestLimits): Promise<"added" | "full">;
   find(userHash: Uint8Array): Promise<PendingDevice | null>;
-  /** Approves a request. False: no request waits under this code. An approval cannot be undone. */
+  /** Approves a request. False: no request waits under this code. A decision, whether approval or denial, is final. */
   approve(userHash: Uint8Array, approval: DeviceApproval): Promise<boolean>;
   deny(userHash: Uint8Array): Promise<boolean>;
   /**

@@ -87,7 +87,10 @@ export interface SignIns {
    * token's use within which the same successor is returned again.
    */
   beginRefresh(hash: Uint8Array, times: { claim: string; claim_ms: number; repeat_ms: number }): Promise<RefreshBegun>;
-  /** Stores the successor of a refresh token. False: the claim has expired meanwhile, or the sign-in has ended. */
+  /**
+   * Stores the successor of a refresh token. False: another caller has taken over the claim meanwhile, or the sign-in
+   * has ended.
+   */
   completeRefresh(refreshed: Refreshed): Promise<boolean>;
   /** Gives up the claim without using the token. */
   releaseRefresh(keyId: string, claim: string): Promise<void>;
