@@ -37,6 +37,7 @@ async function main(): Promise<void> {
     }
     await keepsNumbers(helm, folder);
     await refusesNoSecret(helm);
+    await fitsClusters(helm);
     for (const { file, values, isOf } of manifests) {
       const text = await rendered(helm, values);
       const path = join(root, "deploy/kubernetes", file);
@@ -49,6 +50,21 @@ async function main(): Promise<void> {
   }
   console.log(`the chart renders, and Kubernetes ${kubernetesVersions.join(", ")} would take what comes out`);
 }
+
+/**
+ * Values of a cluster with IPv6 alone that chooses the pods' user, for streams of an hour and for people who sign in
+ * without the console.
+ */
+const elsewhere = [
+  "listen=::",
+  "user=null",
+  "autoscaling.enabled=true",
+  "config.limits.drain_ms=3600000",
+  "config.identity.service_url=https://sluice.example",
+  "config.identity.issuers[0].issuer=https://login.example",
+  "env[0].name=REDIS_CA_FILE",
+  "env[0].value=/run/secrets/sluice/redis-ca",
+];
 
 /** Values for the chart that render other lines than the standard values. */
 function variants(folder: string): string[][] {
@@ -77,6 +93,7 @@ networkPolicy:
     ["migration.enabled=false", "podDisruptionBudget.enabled=false", "networkPolicy.enabled=false", "config=null"],
     ["secrets.redis=false", "migration.secretName=sluice-owner"],
     ["console.enabled=true", "console.type=LoadBalancer", "console.annotations.example=yes"],
+    elsewhere,
   ];
 }
 
@@ -118,6 +135,23 @@ async function refusesNoSecret(helm: string): Promise<void> {
     quiet: true,
   });
   if (code === 0) throw new Error("the chart renders without a Secret");
+}
+
+/** Checks what Kubernetes' schemas do not say of the pods and their number. */
+async function fitsClusters(helm: string): Promise<void> {
+  const text = await rendered(helm, elsewhere);
+  if (/0\.0\.0\.0|65532/.test(text)) throw new Error("a pod listens on IPv4, or has a user of its own");
+  // Kubernetes refuses more, in the middle of the release.
+  if (!text.includes("periodSeconds: 1800 }]")) throw new Error("the autoscaler takes longer than half an hour");
+  for (const name of ["SLUICE_SECRET_KEY_FILE", "REDIS_CA_FILE"])
+    if (!text.includes(`name: ${name}`)) throw new Error(`the pods lack ${name}`);
+  for (const values of [[], ["config.identity.service_url=https://sluice.example"]])
+    if ((await rendered(helm, values)).includes("SLUICE_SECRET_KEY_FILE"))
+      throw new Error("a key that nobody asked for");
+  const console = await rendered(helm, ["console.enabled=true", "listen=::"]);
+  if (/0\.0\.0\.0/.test(console)) throw new Error("the console listens on IPv4");
+  for (const values of ["console.enabled=true", "secrets.secretKey=true"])
+    if (!(await rendered(helm, [values])).includes("SLUICE_SECRET_KEY_FILE")) throw new Error(`no key with ${values}`);
 }
 
 /** Helm's output, cut where one resource ends. */

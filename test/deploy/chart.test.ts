@@ -72,6 +72,39 @@ describe("the chart", () => {
   });
 });
 
+describe("the chart's values", () => {
+  const templates = [...new Bun.Glob("*").scanSync(join(folder, "helm/templates"))]
+    .map((file) => textOf(`helm/templates/${file}`))
+    .join("\n");
+
+  test("say where the pods listen, and as whom they run: some clusters have IPv6 alone, or choose the user", () => {
+    expect({ listen: settings.listen, user: settings.user }).toEqual({ listen: "0.0.0.0", user: 65532 });
+    expect(templates).not.toMatch(/0\.0\.0\.0|65532/);
+  });
+
+  test("give the pods their secret key with issuers too, and further variables", () => {
+    expect(templates).toContain('.Values.secrets.secretKey .Values.console.enabled (get $identity "issuers")');
+    expect(templates).toContain("with .Values.env");
+  });
+
+  test("let the autoscaler take pods away as seldom as Kubernetes allows, also with long drains", () => {
+    expect(templates).toMatch(/type: Pods, value: 1, periodSeconds: \{\{ min \(.*\) 1800 \}\}/);
+  });
+
+  test("allow a migration the time that the documents' commands wait for it", () => {
+    const commands = [...new Bun.Glob("*.md").scanSync(join(folder, "../docs"))].flatMap((page) =>
+      [...readFileSync(join(folder, "../docs", page), "utf8").matchAll(/helm (?:install|upgrade)\b[^`\n]*/g)].map(
+        ([command]) => command,
+      ),
+    );
+    expect(commands.length).toBeGreaterThanOrEqual(3);
+    for (const command of commands) {
+      const [, minutes] = /--timeout (\d+)m\b/.exec(command) ?? [];
+      expect([command, Number(minutes) * 60 > settings.migration.deadlineSeconds]).toEqual([command, true]);
+    }
+  });
+});
+
 describe("a pod", () => {
   test("starts with that environment, those files and those secrets, without a remark", () => {
     const { server, storage, notices } = configurationOf(environment);

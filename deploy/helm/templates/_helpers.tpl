@@ -29,11 +29,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- add (div (add $delay_ms $drain_ms 999) 1000) 15 -}}
 {{- end }}
 
+{{- /* Whether the pods get the key secret-key: the console and issuers need it. Empty: no. */ -}}
+{{- define "sluice.secretKey" -}}
+{{- $identity := get (.Values.config | default dict) "identity" | default dict -}}
+{{- if or .Values.secrets.secretKey .Values.console.enabled (get $identity "issuers") }}yes{{ end -}}
+{{- end }}
+
 {{- define "sluice.podSecurity" -}}
 runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
+{{- with .Values.user }}
+runAsUser: {{ int64 . }}
+runAsGroup: {{ int64 . }}
+fsGroup: {{ int64 . }}
+{{- end }}
 seccompProfile: { type: RuntimeDefault }
 {{- end }}
 
