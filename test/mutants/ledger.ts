@@ -22,6 +22,14 @@ const once = "docs/design/metering.md, Rule 5: Settle exactly once";
 
 export const ledger: Mutant[] = [
   {
+    name: "a password that no longer counts fails statements while connections are open",
+    file: "src/stores/postgres/pool.ts",
+    find: '["53300", "28P01", "28000"]',
+    replace: '["53300"]',
+    caughtBy: ["test/stores/postgres/server.test.ts > a server that lets the role in no more"],
+    rule: "docs/databases.md",
+  },
+  {
     name: "a statement fails with the connection that the server had no room for",
     file: "src/stores/postgres/pool.ts",
     find: "if (isCrowdedOut(connection, error)) continue;",

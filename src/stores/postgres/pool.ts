@@ -27,8 +27,10 @@ export interface PoolOptions {
   make(lost: () => void): DatabaseConnection;
 }
 
-/** How long no connection is added after the server has refused one because it has too many. */
+/** How long no connection is added after the server has refused one. */
 const crowded_ms = 1_000;
+/** The codes of that: too many connections, another password, or a role that may not connect any more. */
+const refusals = ["53300", "28P01", "28000"];
 
 export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
   const all = new Set<DatabaseConnection>();
@@ -63,7 +65,7 @@ export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
 
   /** Whether the server refused this connection, so that nothing was sent on it, and others are open. */
   function isCrowdedOut(connection: DatabaseConnection, error: unknown): boolean {
-    const isRefused = error instanceof DatabaseError && error.code === "53300" && connection.isLost();
+    const isRefused = error instanceof DatabaseError && refusals.includes(error.code) && connection.isLost();
     if (!isRefused || all.size === 0) return false;
     crowdedUntil_ms = performance.now() + crowded_ms;
     return true;

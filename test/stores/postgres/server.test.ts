@@ -160,6 +160,29 @@ test("a server that has room for no more connections costs no statement: those t
   });
 });
 
+test("a server that lets the role in no more costs no statement while connections are open, and then says why", async () => {
+  const url = new URL(fresh.url);
+  Object.assign(url, { username: `barred_${process.pid}`, password: "barred" });
+  await using(fresh.url, {}, async (db) => {
+    await db.exec(`create role ${url.username} login password '${url.password}'`);
+    await using(url.href, { connections_max: 6 }, async (barred) => {
+      await db.exec(`alter role ${url.username} nologin`);
+      const asked = Array.from({ length: 12 }, (_, at) =>
+        at % 3 === 0 ? barred.transaction((tx) => tx.query("select 1")) : barred.query("select pg_sleep(0.02)"),
+      );
+      expect((await Promise.allSettled(asked)).map(({ status }) => status)).toEqual(asked.map(() => "fulfilled"));
+      await db.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = $1", [url.username]);
+      await inTime(() =>
+        barred.query("select 1").then(
+          () => false,
+          (error) => error.code === "28000",
+        ),
+      );
+    });
+    await db.exec(`drop role ${url.username}`);
+  });
+});
+
 test("lost connections are replaced, and listeners are informed that they may have missed something", async () => {
   await using(fresh.url, { connections_max: 2 }, async (db) => {
     const heard: string[] = [];
