@@ -681,6 +681,14 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Embeddings, rerank and completions",
   },
   {
+    name: "a body of token ids may hold as few values as others",
+    file: "src/features/operations/passed.ts",
+    find: "const values_factor = 4;",
+    replace: "const values_factor = 1;",
+    caughtBy: ["test/features/operations/embeddings-rerank.test.ts > of as many token ids"],
+    rule: "docs/protocols.md, Embeddings, rerank and completions",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

@@ -125,15 +125,15 @@ const limits = group(
     ),
     body_values_max: whole(
       { minimum: 1000, maximum: 100_000_000, default: 100_000 },
-      "How many values a body may hold, plus one for each 128 bytes.",
+      "The most values of a body, plus one for each 128 bytes; four times as many where they may be token ids.",
     ),
     body_members_max: whole(
       { minimum: 1000, maximum: 100_000_000, default: 60_000 },
-      "How many members the objects of a body may have together, plus one for each 160 bytes.",
+      "The most members of a body's objects together, plus one for each 160 bytes.",
     ),
     body_names_max: whole(
       { minimum: 100, maximum: 100_000_000, default: 10_000 },
-      "How many different names of members a body may have, plus one for each 1,024 bytes.",
+      "The most different names of members, plus one for each 1,024 bytes.",
     ),
     body_ratio_max: whole(
       { minimum: 10, maximum: 100_000, default: 100 },

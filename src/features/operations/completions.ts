@@ -86,6 +86,7 @@ export const createCompletion = passed(completions, {
   description:
     "Continues a bare prompt, or fills in the text between it and a `suffix`, in one response or as server-sent events. Texts and log probabilities are those of the model's engine. What its engine lacks is refused with `unsupported_feature`.",
   request: CompletionsRequest,
+  takesIds: true,
   violation: ({ prompt }) => wrongPrompt(prompt),
   rules: rulesOf([requires("stream_options", "stream", true)]),
   returns: "The completion, or a stream of its chunks when `stream` is true.",

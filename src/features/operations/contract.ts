@@ -33,7 +33,11 @@ export const EmbeddingsRequest = Type.Object(
         tokenIds,
         Type.Array(tokenIds, { minItems: 1, maxItems: inputs_max }),
       ],
-      { description: "A text, texts, the token ids of a text, or lists of them.", "x-must-be": forms },
+      {
+        description:
+          "A text, texts, the token ids of a text, or lists of them. Services take 400,000 ids in all, unless they set another limit.",
+        "x-must-be": forms,
+      },
     ),
     dimensions: optional(
       Type.Integer({

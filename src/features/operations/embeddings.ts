@@ -46,6 +46,7 @@ export const createEmbeddings = passed(embeddings, {
   description:
     "Turns texts, or lists of token ids, into vectors. The vectors are those of the model's engine, digit for digit, or its numbers as `base64` where it ignores that. A request for a model of another kind is refused with `unsupported_feature`.",
   request: EmbeddingsRequest,
+  takesIds: true,
   violation: ({ input }) => (input === undefined || input === null ? null : wrongInput(input)),
   returns: "The vectors, one for each input, with the input's number as `index`.",
   answer: {

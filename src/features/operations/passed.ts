@@ -12,7 +12,14 @@ import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from 
 import { refuseKey } from "../../core/operations/idempotency.ts";
 import { startRun } from "../../core/operations/infer.ts";
 import { inferenceFaults } from "../../core/operations/inference-faults.ts";
-import { type Content, type Example, jsonType, type Operation, operation } from "../../core/operations/operation.ts";
+import {
+  type Content,
+  type Example,
+  jsonType,
+  type Operation,
+  operation,
+  type RequestBody,
+} from "../../core/operations/operation.ts";
 import { inferenceBody } from "../../core/operations/prepare.ts";
 import { contract } from "../../core/protocol/contract.ts";
 import { isObject, type JsonObject } from "../../core/protocol/json.ts";
@@ -29,6 +36,8 @@ interface Description {
   summary: string;
   description: string;
   request: TSchema;
+  /** Whether an input may be token ids, of which a body may hold many. */
+  takesIds?: boolean;
   /** A violation that the schema cannot explain, because it is in a union; null: none. */
   violation?(body: JsonObject): Violation | null;
   /** The rules between fields, beyond the schema. */
@@ -43,6 +52,14 @@ interface Description {
 export function passed<Wire extends PassedWire>(passing: Passing<Wire>, described: Description): Operation {
   const { operationId, path, summary, description, request, returns, answer, streamed, examples } = described;
   const checked = contract(request, { topLevel: "closed" });
+  const body = inferenceBody<Wire>(request, {
+    validate(body, extraParams) {
+      if (checked.satisfied(body, extraParams))
+        return obeying(body as Record<string, unknown>, described.rules ?? []) as unknown as Wire;
+      const explained = isObject(body) ? described.violation?.(body) : null;
+      throw violationFault(explained ?? checked.violation(body, extraParams));
+    },
+  });
   return operation({
     operationId,
     method: "post",
@@ -52,14 +69,7 @@ export function passed<Wire extends PassedWire>(passing: Passing<Wire>, describe
     description,
     scope: "inference:create",
     metered: passing.operation,
-    request: inferenceBody<Wire>(request, {
-      validate(body, extraParams) {
-        if (checked.satisfied(body, extraParams))
-          return obeying(body as Record<string, unknown>, described.rules ?? []) as unknown as Wire;
-        const explained = isObject(body) ? described.violation?.(body) : null;
-        throw violationFault(explained ?? checked.violation(body, extraParams));
-      },
-    }),
+    request: described.takesIds ? withRoomForIds(body) : body,
     success: {
       description: returns,
       headers: [...inferenceHeaderNames, ...limitHeaderNames],
@@ -71,6 +81,23 @@ export function passed<Wire extends PassedWire>(passing: Passing<Wire>, describe
     examples,
     handle: (dependencies, call, input) => pass(dependencies, call, input, passing),
   });
+}
+
+/**
+ * How many times as many values a body with token ids may hold. Of 400,000 values, numbers take 3 MB in memory, and the
+ * largest others 29 MB: less than `body_bytes_max`.
+ */
+const values_factor = 4;
+
+function withRoomForIds<Body>({ schema, read }: RequestBody<Body>): RequestBody<Body> {
+  return {
+    schema,
+    read(dependencies, call, organization) {
+      const { limits } = dependencies;
+      const body_values_max = values_factor * limits.body_values_max;
+      return read({ ...dependencies, limits: { ...limits, body_values_max } }, call, organization);
+    },
+  };
 }
 
 /**

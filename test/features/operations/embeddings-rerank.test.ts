@@ -1,6 +1,7 @@
 /** POST /v1/embeddings, /v1/rerank and /v2/rerank: what a client may rely on, in front of an engine over HTTP. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
+import { ids_max } from "../../../src/features/operations/contract.ts";
 import {
   model as chatModel,
   engineKey,
@@ -16,7 +17,7 @@ import { startSimulator } from "../../harness/simulator.ts";
 
 /** An engine that reports no usage. */
 const silent = await startSimulator({ directives: "no-usage" });
-const unreported = "acme/silent-1";
+const [unreported, long] = ["acme/silent-1", "acme/long-1"];
 const service = await startService({
   hasKinds: true,
   upstream: `dialect: generic\n  silent:\n    url: "${silent.url}"`,
@@ -26,6 +27,12 @@ const service = await startService({
     kind: embedding
     created: 1790000000
     context_window: 8192
+    prices: { input: 0.1 }
+    routes: [{ upstream: silent, model: m }]
+  - id: ${long}
+    kind: embedding
+    created: 1790000000
+    context_window: 262144
     prices: { input: 0.1 }
     routes: [{ upstream: silent, model: m }]`,
 });
@@ -104,6 +111,16 @@ describe("embeddings", () => {
     expect((await embedded({ input })).usage).toEqual({ prompt_tokens: 5, total_tokens: 5 });
     expect(asked().input).toEqual(input);
     expect((await embedded({ input: [7, 8, 9] })).data).toHaveLength(1);
+  });
+
+  test("of as many token ids as LangChain sends at a time, and of the longest list, are asked for", async () => {
+    const lists = Array.from({ length: 1_000 }, () => Array.from({ length: 390 }, (_, at) => 10_000 + at));
+    const { data, usage } = await embedded({ input: lists, dimensions: 1 });
+    expect([data.length, usage.prompt_tokens]).toEqual([1_000, 390_000]);
+    const longest = { model: long, input: Array.from({ length: ids_max }, (_, at) => at) };
+    expect((await embedded(longest)).usage.prompt_tokens).toBe(ids_max);
+    const beyond = await embed({ input: Array.from({ length: 2_000 }, () => Array(300).fill(1)) });
+    expect((await refusalOf(beyond)).slice(0, 2)).toEqual([413, "request_too_large"]);
   });
 
   test("are asked for by the engine's name of the model, and without the user", async () => {
