@@ -31,6 +31,8 @@ export interface JsonBody<Value = unknown> {
   value: Value;
   /** Size after decompression. */
   bytes: number;
+  /** About how many of the bytes are in long runs of white space, of which a model sees few tokens or none. */
+  blank_bytes: number;
   /** The bytes of a large body that was scanned. Null: the request to the engine is encoded anew. */
   own: OwnBytes | null;
   /** SHA-256 of the body as hexadecimal digits, if `hasDigest` was set. */
@@ -93,12 +95,13 @@ async function readInSteps(
   await pause(size);
   if (shape === null) return smallBody(bytes, limits, hasDigest);
   const digest = digestOf(bytes, hasDigest);
+  const blank_bytes = blanksOf(bytes);
   const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }), pause);
   const own = isIntact && shape.marks ? new OwnBytes(bytes, shape.marks, value) : null;
   if (!own && size > kept_bytes) release(bytes);
   const unseen = shape.items?.unseen() ?? null;
   const keepItems = () => own && shape.items?.keep(bytes);
-  return { value, bytes: size, own, digest, unseen, keepItems };
+  return { value, bytes: size, blank_bytes, own, digest, unseen, keepItems };
 }
 
 /** A body that was not scanned, so its depth is checked here. */
@@ -106,7 +109,20 @@ function smallBody(bytes: Uint8Array, { body_depth_max }: BodyLimits, hasDigest 
   const digest = digestOf(bytes, hasDigest);
   const value = parseJsonBody(bytes);
   if (isDeeper(value, body_depth_max)) throw tooDeep(body_depth_max);
-  return { value, bytes: bytes.byteLength, own: null, digest, unseen: null, keepItems() {} };
+  const sizes = { bytes: bytes.byteLength, blank_bytes: blanksOf(bytes) };
+  return { value, ...sizes, own: null, digest, unseen: null, keepItems() {} };
+}
+
+/** One byte of this many is looked at, and one that ends a run of white space stands for all of them. */
+const blankStride = 16;
+const space_code = 0x20;
+
+/** About how many bytes are in long runs of white space. */
+export function blanksOf(bytes: Uint8Array): number {
+  let blanks = 0;
+  for (let at = blankStride; at < bytes.byteLength; at += blankStride)
+    if (bytes[at]! <= space_code && bytes[at - 1]! <= space_code && bytes[at - 2]! <= space_code) blanks += blankStride;
+  return blanks;
 }
 
 function digestOf(bytes: Uint8Array, hasDigest: boolean): string | null {

@@ -82,8 +82,10 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   if (earlier) return { earlier, wire: codec.request.remainder(wire) } as RepeatedIf<Sink, Wire>;
 
   const plan = activePlan(catalog.plans, principal.organization);
-  const inputBytes = request.compaction ? await dependencies.fitted(call, model, request) : askedBytes;
-  const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);
+  const fitted = request.compaction ? await dependencies.fitted(call, model, request) : null;
+  // A hold is for white space too. What is learned and charged without a report is not: blanks cost a caller nothing.
+  const inputBytes = fitted ?? askedBytes - body.blank_bytes;
+  const inputTokens = dependencies.inputEstimate.tokens(model, request, fitted ?? askedBytes);
   const media = mediaOf(request);
   const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
   requireContext(model, request.compaction ? expected : inputTokens);
@@ -140,10 +142,10 @@ export function inferenceBody<Wire>(
         if (own) call.begins(own);
         return noteRequested(call, dependencies.catalog(), value, isStreamed);
       };
-      const checked = ({ value, bytes, own, digest, unseen, keepItems }: ReadBody, model: CatalogModel | null) => {
+      const checked = ({ value, unseen, keepItems, ...body }: ReadBody, model: CatalogModel | null) => {
         const wire = validate(value, model?.extraParams ?? none, unseen, model?.bounds);
         keepItems();
-        return { value: wire, bytes, own, digest };
+        return { value: wire, ...body };
       };
       const inSteps = async (reading: Promise<ReadBody>) => {
         const read = await reading;

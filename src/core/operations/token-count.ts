@@ -1,7 +1,7 @@
 /** The operations that count the tokens of an input: a worker parses the body, checks it and counts. */
 import type { TSchema } from "typebox";
 import type { Principal } from "../auth/verdict.ts";
-import { readJsonBytes } from "../body/read.ts";
+import { blanksOf, readJsonBytes } from "../body/read.ts";
 import { reserve, takesTurns } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
 import { allowedModel, answeringModelOrNull, type Catalog, retirementHeadersOf } from "../routing/catalog.ts";
@@ -35,7 +35,7 @@ export async function countedTokens(
   const now_ms = Date.now();
   const organization = principal.organization.id;
   const question = { ...request, organization, tokenizers: tokenizersOf(catalog, now_ms) };
-  let bytes = body.byteLength;
+  let bytes = body.byteLength - blanksOf(body);
   let examined = await dependencies.tokenCounter.examine({ ...question, body });
   call.announces(retirementHeadersOf(catalog, examined.model));
   const model = allowedModel(catalog, examined.model, principal.key, now_ms);

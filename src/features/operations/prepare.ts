@@ -26,7 +26,7 @@ export function preparePassed<Wire extends PassedWire>(
   passing: Passing<Wire>,
 ): RunRequest {
   const { operation, kind } = passing;
-  const { value: wire, bytes } = body;
+  const { value: wire, bytes, blank_bytes } = body;
   const catalog = dependencies.catalog();
   const model = allowedModel(catalog, wire.model, principal.key, Date.now(), kind);
   reserve(dependencies, call, bytes);
@@ -39,11 +39,11 @@ export function preparePassed<Wire extends PassedWire>(
   const plan = activePlan(catalog.plans, principal.organization);
   const { inputEstimate } = dependencies;
   const { ids, count, largest_bytes, more_bytes = 0 } = inputs;
-  const inputBytes = bytes + more_bytes;
+  const inputBytes = bytes - blank_bytes + more_bytes;
   // Token ids are written in digits, from which the ratio of tokens to bytes of text must not be learned. So their
   // bytes count as media.
   const media = ids ? { bytes, tokens: ids.tokens } : { bytes: 0, tokens: 0 };
-  const inputTokens = ids?.tokens ?? inputEstimate.tokens(model, request, inputBytes) + marks_max * (count - 1);
+  const inputTokens = ids?.tokens ?? inputEstimate.tokens(model, request, bytes + more_bytes) + marks_max * (count - 1);
   const expected = ids?.tokens ?? inputEstimate.expected(model, media, inputBytes) + marks * (count - 1);
   const largestTokens = ids?.largest ?? Math.min(inputTokens, inputEstimate.tokens(model, request, largest_bytes));
   requireContext(model, largestTokens);

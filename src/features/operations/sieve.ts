@@ -29,6 +29,9 @@ import {
 } from "./grammar.ts";
 import { packed } from "./packing.ts";
 
+/** The most fields of an item. Engines send up to six, and each costs memory until its item ends. */
+const fields_max = 64;
+
 /** A field of an item, as it was read. */
 export interface Field {
   kind: "object" | "list" | "text" | "number" | "literal";
@@ -307,6 +310,8 @@ export class Sieve {
 
   #fieldBegins(byte: number): void {
     const name = this.#name;
+    if (this.#item.size === fields_max)
+      throw new UnreadableAnswer(`an item of the answer has over ${fields_max} fields`);
     if (this.#item.has(name)) throw new UnreadableAnswer("an item of the answer has a field twice");
     this.#field = { kind: kindOf(byte), numbers: byte === bracket ? 0 : -1, characters: -quotes };
     this.#item.set(name, this.#field);

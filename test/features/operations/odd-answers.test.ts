@@ -59,6 +59,7 @@ describe("an answer that fails, and for which another engine is asked:", () => {
     ["no list", '{"object":"list"}'],
     ["half of an answer", answer([vector(0), vector(1)]).slice(0, -9)],
     ["no JSON", "<html></html>"],
+    ["an item of a thousand fields", answer([`{${Array.from({ length: 1000 }, (_, at) => `"f${at}":1`)},"index":0}`])],
     ["two lists", `{"data":[${vector(0)},${vector(1)}],"data":[]}`],
   ] as const)
     test(what, async () => {

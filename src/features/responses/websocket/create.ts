@@ -82,14 +82,14 @@ export class Create implements Disposable {
   async #read(...reading: Parameters<typeof body.read>): Promise<JsonBody<ResponsesRequest>> {
     await this.#before;
     try {
-      const { value, bytes } = await body.read(...reading);
+      const { value, bytes, blank_bytes } = await body.read(...reading);
       const { request, ...event } = value;
       this.#event = event;
       if (request.background) throw notOverSockets();
       this.#continued = request.previous_response_id ?? null;
       this.#place = this.#state.lanes.join(this.#lane);
       this.#joined.resolve();
-      return { value: request, bytes, own: null, digest: null };
+      return { value: request, bytes, blank_bytes, own: null, digest: null };
     } catch (thrown) {
       if (thrown instanceof SteeringRefused) this.#steering = thrown;
       throw thrown;
