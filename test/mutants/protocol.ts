@@ -17,6 +17,14 @@ const fitting = "test/core/protocol/anthropic-messages/fitting.test.ts";
 
 export const protocol: Mutant[] = [
   {
+    name: "a cap is smaller than the engine takes",
+    file: "src/core/routing/catalog.ts",
+    find: "Math.max(...routes.map(({ upstream: { dialect, protocol } })",
+    replace: "Math.min(1, ...routes.map(({ upstream: { dialect, protocol } })",
+    caughtBy: ["test/core/http/engine-dialects.test.ts > has a cap that it takes"],
+    rule: "docs/protocols.md, Requests of Messages clients",
+  },
+  {
     name: "a model thinks although it is forced to a call",
     file: "src/core/protocol/anthropic-messages/fitting.ts",
     find: 'mode === "required" || mode === "tool"',

@@ -24,6 +24,7 @@ import {
   type Catalog,
   type CatalogModel,
   retirementHeadersOf,
+  smallestCap,
 } from "../routing/catalog.ts";
 import type { Operation } from "../store/ledger.ts";
 import { stepwise } from "../time/turns.ts";
@@ -75,6 +76,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);
   request.model = model.id;
+  // Clients probe with a cap of 1. A larger one is held for, and counted by, like any other.
+  if (request.outputTokens_max) request.outputTokens_max = Math.max(request.outputTokens_max, smallestCap(model));
   // No other engine is sent it, and it would keep the parsed body in memory.
   if (!model.routes.some(({ upstream }) => upstream.dialect?.wholeMessages)) delete request.written;
   call.requested({ model: model.id, stream: request.stream });

@@ -3,7 +3,7 @@
  * read its rows and never its name (docs/engines.md; dialects.ts has the table). Pure.
  */
 import type { StopReason } from "../inference/event.ts";
-import type { ReasoningEffort } from "../inference/request.ts";
+import type { Protocol, ReasoningEffort } from "../inference/request.ts";
 import type { SamplingField } from "./engine-fields.ts";
 
 export interface Dialect {
@@ -30,6 +30,8 @@ export interface Dialect {
   unsignedThoughts: boolean;
   /** The field of a chat completion request that limits the output tokens. */
   cap: "max_tokens" | "max_completion_tokens";
+  /** The smallest cap on output tokens that the engine takes, by protocol. */
+  cap_min: Readonly<Partial<Record<Protocol, number>>>;
   /** The word for each level of effort; null for a level that the engine has no word for. */
   effort: Readonly<Record<ReasoningEffort, string | null>>;
   /** The meanings of the engine's words for the end of an answer. Words that are not here are unknown. */

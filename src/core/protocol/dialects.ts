@@ -29,6 +29,7 @@ const generic: Dialect = {
   reasoning: { out: ["reasoning_content"], in: ["reasoning_content", "reasoning"] },
   unsignedThoughts: false,
   cap: "max_tokens",
+  cap_min: {},
   // Engines know three levels of effort, and a word for no reasoning.
   effort: {
     none: "none",
@@ -89,6 +90,7 @@ const openai: Dialect = {
   ...hosted,
   mark: "openai",
   cap: "max_completion_tokens",
+  cap_min: { "openai-responses": 16 },
   originalImages: true,
   effort: { ...generic.effort, max: null },
   signs: { ...noSigns, hosts: ["api.openai.com"] },

@@ -85,6 +85,11 @@ export function assertCapable(model: CatalogModel, request: InferenceRequest, co
   if (first) throw first;
 }
 
+/** The smallest cap on output tokens that all of the model's engines take. */
+export function smallestCap({ routes }: CatalogModel): number {
+  return Math.max(...routes.map(({ upstream: { dialect, protocol } }) => dialect?.cap_min[protocol] ?? 1));
+}
+
 /** The refusal if the engine's protocol cannot express the request; else null. */
 export function refusalAt(route: Route, request: InferenceRequest, codecOf?: CodecOf): Fault | null {
   return codecAt(route, codecOf).request.refusal(request, route.upstream.dialect);

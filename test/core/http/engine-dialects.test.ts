@@ -47,8 +47,9 @@ upstreams:
   strict: { url: "${url}" }
   claude: { url: "${url}", protocol: anthropic-messages, dialect: anthropic }
   parts: { url: "${url}", protocol: anthropic-messages, dialect: vllm }
+  caps: { url: "${url}", protocol: openai-responses, dialect: openai }
 metering: { currency: USD }
-models:${model("own", "own", "\n    bounds: engine")}${model("hosted", "hosted", "\n    bounds: engine")}${model("strict", "strict")}${model("claude", "claude")}${model("parts", "parts")}
+models:${model("own", "own", "\n    bounds: engine")}${model("hosted", "hosted", "\n    bounds: engine")}${model("strict", "strict")}${model("claude", "claude")}${model("parts", "parts")}${model("caps", "caps")}
 plans: { pro: {} }
 `;
 const sluice = await startSluice({ config });
@@ -133,6 +134,19 @@ describe("what an engine gets", () => {
     expect((await post("parts")).status).toBe(200);
     expect(JSON.stringify(asked[1])).not.toMatch(/defer_loading|tool_reference|clear_at/);
     expect(betas.at(-1)).toBeNull();
+  });
+
+  test("has a cap that it takes, for a client that probes with a lower one", async () => {
+    const content = [{ type: "output_text", text: "Four degrees.", annotations: [] }];
+    answer = () =>
+      Response.json({
+        ...{ object: "response", status: "completed", output: [{ type: "message", role: "assistant", content }] },
+        usage: { input_tokens: 20, output_tokens: 5, total_tokens: 25 },
+      });
+    for (const max_tokens of [1, 100]) expect((await chat("caps", { max_tokens })).status).toBe(200);
+    answer = () => fine();
+    expect((await chat("hosted", { max_tokens: 1 })).status).toBe(200);
+    expect(asked.map((body) => body.max_output_tokens ?? body.max_completion_tokens)).toEqual([16, 100, 1]);
   });
 
   test("has no field that it has refused in the last hour", async () => {
