@@ -17,6 +17,14 @@ const fitting = "test/core/protocol/anthropic-messages/fitting.test.ts";
 
 export const protocol: Mutant[] = [
   {
+    name: "a summary that the engine refuses is asked for again",
+    file: "src/core/protocol/refused-field.ts",
+    find: "summarizes: false",
+    replace: "summarizes: true",
+    caughtBy: ["test/core/upstream/dialects.test.ts > is asked once more without it, and not for one again"],
+    rule: "docs/protocols.md, Requests of Messages clients",
+  },
+  {
     name: "a cap is smaller than the engine takes",
     file: "src/core/routing/catalog.ts",
     find: "Math.max(...routes.map(({ upstream: { dialect, protocol } })",

@@ -34,6 +34,8 @@ export interface Dialect {
   cap_min: Readonly<Partial<Record<Protocol, number>>>;
   /** The word for each level of effort; null for a level that the engine has no word for. */
   effort: Readonly<Record<ReasoningEffort, string | null>>;
+  /** Over Responses: whether the text of reasoning comes only if a summary is asked for. */
+  summarizes: boolean;
   /** The meanings of the engine's words for the end of an answer. Words that are not here are unknown. */
   finishReasons: Readonly<Partial<Record<string, FinishReason>>>;
   /**

@@ -1,6 +1,6 @@
 /**
  * Parts of a request that an engine may refuse, and without which it can still answer: fields that Sluice adds to what
- * the caller asked for (reasoning and opaque values of earlier answers), and proofs of reasoning (signatures, encrypted
+ * the caller asked for (a summary, and reasoning and opaque values of earlier answers), and proofs of reasoning (signatures, encrypted
  * reasoning), which may be another maker's. If a refusal names one of them, the request is sent again without it. Pure.
  */
 import type { AssistantPart, InferenceRequest, ReasoningPart, Turn } from "../inference/request.ts";
@@ -29,8 +29,10 @@ export function withoutRefused(asked: Asked, status: number, body: unknown): Par
 }
 
 /** The dialect without the fields that the refusal names; null if the request had none of those fields. */
-function withoutField({ dialect, request: { turns } }: Asked, said: string): Dialect | null {
+function withoutField({ dialect, request: { turns, reasoning } }: Asked, said: string): Dialect | null {
   const isNamed = (field: string) => new RegExp(`(?:^|['"\`.\\]])${field}(?:$|['"\`.\\[\\s])`, "m").test(said);
+  const isOurs = dialect.summarizes && reasoning?.native?.protocol !== "openai-responses";
+  if (isOurs && said.includes("reasoning.summary")) return { ...dialect, summarizes: false };
   const hasThoughts = turns.some(({ parts }) => parts.some(({ kind }) => kind === "reasoning"));
   if (!hasThoughts || saysMissing.test(said)) return null;
   const out = dialect.reasoning.out.filter((field) => !isNamed(field));

@@ -219,6 +219,23 @@ describe("the effort", () => {
   });
 });
 
+test("the text of thoughts is asked for where it comes only as a summary, unless the client leaves it out", () => {
+  const asked = (request: InferenceRequest, name: DialectName = "openai") =>
+    encoded("responses", request, dialects[name]).body.reasoning as Body | undefined;
+  const shown = { effort: "low", summary: "auto" };
+  const thinking = { thinking: { type: "adaptive" }, output_config: { effort: "low" } };
+  for (const name of ["openai", "azure"] as const) {
+    expect(asked(chat({ reasoning_effort: "low" }), name)).toEqual(shown);
+    expect(asked(messages(thinking), name)).toEqual(shown);
+  }
+  const omitted = { ...thinking, thinking: { type: "adaptive", display: "omitted" } };
+  expect(asked(messages(omitted))).toEqual({ effort: "low" });
+  expect(asked(chat({ reasoning_effort: "none" }))).toEqual({ effort: "none" });
+  expect(asked(chat({ reasoning_effort: "low" }), "vllm")).toEqual({ effort: "low" });
+  expect(asked(responses({ reasoning: { effort: "low" } }))).toEqual({ effort: "low" });
+  expect(asked(chat({}))).toBeUndefined();
+});
+
 describe("the schema of a tool", () => {
   const tool = (parameters: unknown) => ({ tools: [{ type: "function", function: { name: "list", parameters } }] });
   const schemaAt = (engine: EngineName, request: InferenceRequest, dialect: Dialect) => {

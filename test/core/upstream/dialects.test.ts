@@ -131,6 +131,33 @@ describe("an engine that refuses a thought by its field", () => {
   });
 });
 
+describe("an engine that refuses a summary of reasoning", () => {
+  const message = "Your organization must be verified to generate reasoning summaries.";
+  const error = { message, param: "reasoning.summary", code: "unsupported_value" };
+  const hasSummary = (body: string) => body.includes('"summary":"auto"');
+  beforeEach(() => {
+    refuses = (body) => (hasSummary(body) ? error : null);
+  });
+  const protocol = "openai-responses";
+
+  test("is asked once more without it, and not for one again", async () => {
+    const request = saying("hi", { stream: false, reasoning: { effort: "low" } });
+    const { last, lesser } = await answerTo(request, dialects.openai, { protocol });
+    expect(last.type).toBe("response-end");
+    expect(asked.map(hasSummary)).toEqual([true, false]);
+    expect(asked[1]).toContain('"effort":"low"');
+    await answerTo(request, lesser[0]!, { protocol });
+    expect(asked.map(hasSummary)).toEqual([true, false, false]);
+  });
+
+  test("has refused a client that asks for the summary itself", async () => {
+    const wire = { effort: "low", summary: "auto" };
+    const request = saying("hi", { stream: false, reasoning: { effort: "low", native: { protocol, wire } } });
+    expect((await answerTo(request, dialects.openai, { protocol })).last.type).toBe("response-failed");
+    expect(asked).toHaveLength(1);
+  });
+});
+
 describe("an engine that refuses a proof of reasoning of another maker", () => {
   const text = "messages.1.content.0: Invalid `signature` in `thinking` block";
   const encrypted = { message: "The encrypted content gAAA...Rg== could not be verified.", param: null };

@@ -131,10 +131,14 @@ function encodeFormat(format: OutputFormat): JsonObject {
   return { type: "json_schema", name, description, schema: schema ?? {}, strict: strict ?? false };
 }
 
-/** Writes the `reasoning` object of a caller that speaks Responses, or else an effort that all engines know. */
+/**
+ * Writes the `reasoning` object of a caller that speaks Responses, or else an effort that all engines know. Callers of other
+ * protocols get the text of reasoning, unless they say that they leave it out.
+ */
 function encodeReasoning(reasoning: Reasoning, dialect: Dialect): JsonObject | undefined {
   const wire = wireOf(reasoning.native);
   if (wire) return { ...wire };
   const effort = effortOf(reasoning, dialect);
-  return effort === undefined ? undefined : { effort };
+  const isSeen = dialect.summarizes && reasoning.effort !== "none" && reasoning.native?.wire.display !== "omitted";
+  return effort === undefined ? undefined : { effort, ...(isSeen ? { summary: "auto" } : {}) };
 }
