@@ -705,6 +705,22 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Embeddings, rerank and completions",
   },
   {
+    name: "a document that the engine cuts is refused as too long",
+    file: "src/features/operations/prepare.ts",
+    find: "tokensIn(cut.whole_bytes) + cut.rest_tokens",
+    replace: "tokensIn(largest_bytes)",
+    caughtBy: ["test/features/operations/embeddings-rerank.test.ts > is ranked where the engine is asked to cut it"],
+    rule: "docs/protocols.md, Embeddings, rerank and completions",
+  },
+  {
+    name: "a document that the engine may not cut is held cut",
+    file: "src/features/operations/prepare.ts",
+    find: "    inputTokens,\n    media,",
+    replace: "    inputTokens: Math.min(inputTokens, count * largestTokens),\n    media,",
+    caughtBy: ["test/features/operations/embeddings-rerank.test.ts > is held as a whole"],
+    rule: "docs/protocols.md, Embeddings, rerank and completions",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

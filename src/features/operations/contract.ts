@@ -93,7 +93,10 @@ export const RerankRequest = Type.Object(
       Type.Boolean({ description: "Whether each result has its document, as an object with its `text`." }),
     ),
     max_tokens_per_doc: optional(
-      Type.Integer({ minimum: 1, description: "Where engines cut a longer document, if they can." }),
+      Type.Integer({
+        minimum: 1,
+        description: "Where engines cut a longer document, if they can. Its whole length is reserved.",
+      }),
     ),
     max_chunks_per_doc: unsupported("chunks of documents (send each chunk as a document)"),
     rank_fields: unsupported("fields of documents (send a document as its text)"),

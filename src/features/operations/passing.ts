@@ -26,6 +26,11 @@ export interface Inputs {
   count: number;
   /** The bytes of the largest input. */
   largest_bytes: number;
+  /**
+   * Set if the engine is asked to cut each input: the bytes of the part that is never cut, and the most tokens of the
+   * rest.
+   */
+  cut?: { whole_bytes: number; rest_tokens: number };
   /** The bytes that the engine reads more than once, because they belong to several inputs. */
   more_bytes?: number;
   /** The number of searches, for which hosted services charge. */

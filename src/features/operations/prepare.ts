@@ -38,14 +38,19 @@ export function preparePassed<Wire extends PassedWire>(
   call.requested({ model: model.id, stream: request.stream });
   const plan = activePlan(catalog.plans, principal.organization);
   const { inputEstimate } = dependencies;
-  const { ids, count, largest_bytes, more_bytes = 0 } = inputs;
+  const { ids, count, largest_bytes, cut, more_bytes = 0 } = inputs;
   const inputBytes = bytes - blank_bytes + more_bytes;
   // Token ids are written in digits, from which the ratio of tokens to bytes of text must not be learned. So their
   // bytes count as media.
   const media = ids ? { bytes, tokens: ids.tokens } : { bytes: 0, tokens: 0 };
   const inputTokens = ids?.tokens ?? inputEstimate.tokens(model, request, bytes + more_bytes) + marks_max * (count - 1);
   const expected = ids?.tokens ?? inputEstimate.expected(model, media, inputBytes) + marks * (count - 1);
-  const largestTokens = ids?.largest ?? Math.min(inputTokens, inputEstimate.tokens(model, request, largest_bytes));
+  const tokensIn = (bytes: number) => Math.min(inputTokens, inputEstimate.tokens(model, request, bytes));
+  const uncutTokens = ids?.largest ?? tokensIn(largest_bytes);
+  // The cut counts for the context alone. Some engines ignore it, so the hold covers all of each input.
+  const largestTokens = cut ? Math.min(uncutTokens, tokensIn(cut.whole_bytes) + cut.rest_tokens) : uncutTokens;
+  // An engine that cuts reads no more of an input than the context.
+  const readTokens_max = cut ? count * model.contextTokens : Number.POSITIVE_INFINITY;
   requireContext(model, largestTokens);
   return {
     ...commonParts(dependencies, call, { principal, operation, idPrefix: passing.idPrefix, model: wire.model }),
@@ -57,7 +62,7 @@ export function preparePassed<Wire extends PassedWire>(
     media,
     inputBytes,
     own: body.own,
-    inputTokensExpected: Math.min(expected, inputTokens),
+    inputTokensExpected: Math.min(expected, inputTokens, readTokens_max),
     outputTokensAllowed: outputTokensAllowed(model, largestTokens),
   };
 }

@@ -107,13 +107,14 @@ function pairs({ query, documents }: RerankRequest): string[] {
 /** The documents that hosted services count as one search. */
 const documents_per_search = 100;
 
-function inputs({ query, documents }: RerankRequest): Inputs {
+function inputs({ query, documents, max_tokens_per_doc }: RerankRequest): Inputs {
   const query_bytes = Buffer.byteLength(query);
   let largest = 0;
   for (const document of documents) largest = Math.max(largest, Buffer.byteLength(textOf(document)));
   return {
     count: documents.length,
     largest_bytes: query_bytes + largest,
+    ...(max_tokens_per_doc && { cut: { whole_bytes: query_bytes, rest_tokens: max_tokens_per_doc } }),
     more_bytes: query_bytes * (documents.length - 1),
     ids: null,
     searches: Math.ceil(documents.length / documents_per_search),

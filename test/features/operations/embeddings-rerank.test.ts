@@ -12,16 +12,19 @@ import {
   startService,
 } from "../../harness/engine.ts";
 import { dollars } from "../../harness/money.ts";
+import { newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { startSimulator } from "../../harness/simulator.ts";
 
 /** An engine that reports no usage. */
 const silent = await startSimulator({ directives: "no-usage" });
-const [unreported, long] = ["acme/silent-1", "acme/long-1"];
+const [unreported, long, unreportedRank] = ["acme/silent-1", "acme/long-1", "acme/silent-rank-1"];
 const service = await startService({
   hasKinds: true,
   upstream: `dialect: generic\n  silent:\n    url: "${silent.url}"`,
   engine: { directives: "" },
+  // Room for 10,000 tokens.
+  plans: { small: "{ session: 1000000 }" },
   extraModels: `
   - id: ${unreported}
     kind: embedding
@@ -33,6 +36,12 @@ const service = await startService({
     kind: embedding
     created: 1790000000
     context_window: 262144
+    prices: { input: 0.1 }
+    routes: [{ upstream: silent, model: m }]
+  - id: ${unreportedRank}
+    kind: rerank
+    created: 1790000000
+    context_window: 8192
     prices: { input: 0.1 }
     routes: [{ upstream: silent, model: m }]`,
 });
@@ -201,6 +210,33 @@ describe("a ranking", () => {
   test("is asked for with texts alone, and with none of what is ours to do", async () => {
     await ranked({ query, documents: [{ text: "a" }, "b"], return_documents: true, max_tokens_per_doc: 64 });
     expect(asked()).toEqual({ model: engineModel, query, documents: ["a", "b"], max_tokens_per_doc: 64 });
+  });
+});
+
+describe("a document that is far longer than the model's context", () => {
+  const long = { query, documents: ["Geese. ".repeat(20_000), "No."] };
+
+  test("is ranked where the engine is asked to cut it, and refused elsewhere", async () => {
+    expect((await ranked({ ...long, max_tokens_per_doc: 512 })).results).toHaveLength(2);
+    expect(asked().max_tokens_per_doc).toBe(512);
+    const tooLong = [400, "context_length_exceeded"];
+    for (const more of [{}, { max_tokens_per_doc: 100_000 }])
+      expect((await refusalOf(await rank({ ...long, ...more }))).slice(0, 2)).toEqual(tooLong);
+  });
+
+  test("is held as a whole, because an engine may ignore the cut", async () => {
+    const { key } = await newMember(service, "small");
+    const body = { model: ranker, ...long, max_tokens_per_doc: 512 };
+    const response = await service.post(rerank, body, { key });
+    expect((await refusalOf(response)).slice(0, 2)).toEqual([429, "usage_limit_reached"]);
+    const short = await service.post(rerank, { ...body, documents }, { key });
+    expect(short.status).toBe(200);
+  });
+
+  test("is charged by no more than the context, if the engine reports nothing", async () => {
+    const response = await rank({ ...long, model: unreportedRank, max_tokens_per_doc: 512 });
+    const { usage } = await endedReceipt(service, requestIdOf(response));
+    expect([usage.input_tokens, usage.source]).toEqual([2 * 8192, "estimated"]);
   });
 });
 
