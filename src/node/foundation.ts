@@ -52,6 +52,8 @@ export interface Foundation {
   log: Log;
   /** Returns a function that logs an event of this name when something outside the process fails. */
   outage(event: string): (cause: unknown) => void;
+  /** Called when an engine did not know a model by its name. */
+  unknownModel(): void;
 }
 
 /** Makes `value` disposable: its disposal disposes of the contents of `ending`, the last first. */

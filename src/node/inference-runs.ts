@@ -42,6 +42,8 @@ interface InferenceDependencies {
   metrics: Metrics;
   traces: Pick<Traces, "inference"> | null;
   log: Log;
+  /** Called when an engine did not know a model by its name. */
+  unknownModel(): void;
 }
 
 export function inferenceRuns(parts: InferenceDependencies): Runs {
@@ -127,7 +129,7 @@ function nameShown(field: string): string {
  * attempt. An unknown finish reason, and a dropped field of an answer, is counted each time and logged once an hour.
  */
 function attemptRecord(
-  { metrics, log }: InferenceDependencies,
+  { metrics, log, unknownModel }: InferenceDependencies,
   isDue: (thing: string) => boolean,
 ): (attempt: Attempted) => void {
   return ({ model, route, end }) => {
@@ -136,6 +138,7 @@ function attemptRecord(
     const where = { upstream, ...(replica ? { replica } : {}), model };
     if (end.unread) log.event("warn", "upstream_unreadable", { ...where, reason: end.unread });
     if (end.kind === "refused") log.event("error", "upstream_refused", { ...where, status: end.status });
+    if (end.kind === "refused" && end.status === 404) unknownModel();
     const { unknownReason: word, leftOut } = end;
     if (leftOut && isDue(`${upstream} ${route.model} ${leftOut.toSorted()}`))
       log.event("warn", "answer_part_left_out", { ...where, fields: leftOut.map(nameShown) });

@@ -213,7 +213,7 @@ function startReadiness(
   });
 }
 
-function dependenciesOf({ serving, settings, log }: Foundation, parts: NodeParts): NodeDependencies {
+function dependenciesOf({ serving, settings, log, unknownModel }: Foundation, parts: NodeParts): NodeDependencies {
   const { configuration, member } = serving;
   const { lifecycle, bounds, stores, engines } = parts;
   const { metrics, traces } = parts.telemetry;
@@ -244,6 +244,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: NodeParts
       metrics,
       traces,
       log,
+      unknownModel,
     }),
     rates: stores.rates,
     refused: stores.refused,

@@ -24,12 +24,12 @@ export async function serve(asked: Serving): Promise<number> {
   const outage = (event: string) => (cause: unknown) => log.event("warn", event, { cause: String(cause) });
   const usual = settingsOf(configuration.current(), member);
   const settings = waiting ? { ...usual, server: waiting.server } : usual;
-  const foundation: Foundation = { serving, settings, log, outage };
   try {
     await using ending = new AsyncDisposableStack();
     ending.defer(() => database.close());
     const naming = namedLater(configuration, log);
     ending.defer(() => void naming.stop());
+    const foundation: Foundation = { serving, settings, log, outage, unknownModel: naming.doubt };
     const node = ending.use(await startNode(foundation));
     await served(foundation, node, ending);
   } catch (cause) {

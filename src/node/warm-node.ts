@@ -136,6 +136,7 @@ export function startWarmNode({ configuration, like, bounds, counter }: WarmPart
     metrics,
     traces: null,
     log,
+    unknownModel() {},
   };
   const listening = listen(
     mount(

@@ -3,9 +3,7 @@
  * simulator at this URL writes its answers.
  */
 
-const name = "Qwen/Qwen3-32B";
-
-export function strictEngine(simulator: string, port = 0) {
+export function strictEngine(simulator: string, port = 0, name = "Qwen/Qwen3-32B") {
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port,

@@ -38,7 +38,7 @@ export const configuration: Mutant[] = [
   {
     name: "an engine that starts after Sluice is never asked for its names",
     file: "src/node/naming.ts",
-    find: "if (!namesFrom?.isAwaited || left-- > 0) return",
+    find: "if (!namesFrom || !(namesFrom.isAwaited || isDoubted) || left-- > 0) return",
     replace: "if (namesFrom) return",
     caughtBy: ["test/node/naming.test.ts"],
     rule: "docs/configuration.md, One engine, no file",
@@ -46,8 +46,8 @@ export const configuration: Mutant[] = [
   {
     name: "the log does not say when an engine's names come into force",
     file: "src/node/naming.ts",
-    find: "if (next?.isAwaited === false) log",
-    replace: "if (next?.isAwaited === null) log",
+    find: "if (next?.isAwaited === false &&",
+    replace: "if (next?.isAwaited === null &&",
     caughtBy: ["test/node/naming.test.ts > the log says it"],
     rule: "docs/operating.md, Logs",
   },
@@ -98,6 +98,14 @@ export const configuration: Mutant[] = [
     replace: "        if (signal) process.off(signal, asked);\n        if (waiting.length > 0) return tell(signal);",
     caughtBy: ["test/node/signals.test.ts > npm's signal"],
     rule: "docs/operating.md, Starting, stopping, upgrading",
+  },
+  {
+    name: "an engine that does not know a name any more is not asked for its names",
+    file: "src/node/inference-runs.ts",
+    find: 'if (end.kind === "refused" && end.status === 404) unknownModel();',
+    replace: "",
+    caughtBy: ["test/node/naming.test.ts > an engine that was started anew"],
+    rule: "docs/configuration.md, One engine, no file",
   },
   {
     name: "init takes a model's own context for the one that Ollama serves",

@@ -27,6 +27,25 @@ test("requests are answered without a restart, although the engine compares name
   await simulator.stop();
 }, 60_000);
 
+test("an engine that was started anew with another model is asked for its name, and requests are answered again", async () => {
+  const simulator = await startSimulator();
+  const port = await freePort();
+  const first = strictEngine(simulator.url, port);
+  const sluice = await startSluice({ env: { SLUICE_UPSTREAM_URL: first.url } });
+  const ask = async () => {
+    const messages = [{ role: "user", content: "Hello" }];
+    return (await sluice.post("/v1/chat/completions", { model: "qwen/qwen3-32b", messages })).status;
+  };
+  await until(async () => (await ask()) === 200, 20_000, "an answer");
+  await first.server.stop(true);
+  const second = strictEngine(simulator.url, port, "Qwen/Qwen3-Coder-30B");
+  await until(async () => (await ask()) === 200, 60_000, "an answer by the other name");
+  expect(sluice.stderr()).toContain('"upstream_refused"');
+  expect(await sluice.stop()).toBe(0);
+  await second.server.stop(true);
+  await simulator.stop();
+}, 120_000);
+
 test("the log says it if an engine that starts later has other names", async () => {
   const fetch = () => Response.json({ data: [{ id: "a" }, { id: "b" }] });
   const engine = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
