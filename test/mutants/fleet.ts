@@ -107,4 +107,12 @@ export const fleet: Mutant[] = [
     caughtBy: ["test/features/telemetry/metrics.test.ts"],
     rule: "docs/routing.md, Draining an engine",
   },
+  {
+    name: "a killed process whose report is of the future counts in the fleet",
+    file: "src/stores/postgres/fleet-reports.ts",
+    find: "abs(extract(epoch from store_now() - reported_at))",
+    replace: "extract(epoch from store_now() - reported_at)",
+    caughtBy: ["test/core/store/fleet.test.ts > a process that reports knows how many"],
+    rule: "docs/limits.md",
+  },
 ];

@@ -127,7 +127,7 @@ export const rates: Mutant[] = [
   {
     name: "a process counts those that are gone among the fleet",
     file: "src/stores/postgres/fleet-reports.ts",
-    find: " and reported_at > store_now() - $8 * interval '1 millisecond'`",
+    find: " and abs(extract(epoch from store_now() - reported_at)) * 1000 < $8`",
     replace: " and $8 > 0`",
     caughtBy: ["test/core/store/fleet.test.ts"],
     rule,
