@@ -36,8 +36,8 @@ export async function embeddedDatabase(folder: string, options: EmbeddedOptions 
   const start_ms = options.start_ms ?? 60_000;
   const started = exitAfter(
     start_ms,
-    `the embedded database in ${folder} did not start within ${start_ms} ms, so this process ends. Try again; when it ` +
-      "stays so, its files are damaged: move the folder away to begin with an empty one.",
+    `the embedded database in ${folder} did not start within ${start_ms} ms, so this process ends. Try again. When it ` +
+      "stays so, this machine is too slow, or the files are damaged: put a backup back, or begin with an empty folder.",
   );
   const thread = options.thread ?? startDatabaseThread(options.isCompiled ?? false);
   try {
