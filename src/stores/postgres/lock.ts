@@ -35,7 +35,11 @@ export function holdFolder(folder: string): FolderLock {
     host: hostname(),
     started_at: new Date(performance.timeOrigin).toISOString(),
   };
-  writeFileSync(holderFile, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  try {
+    writeFileSync(holderFile, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  } catch {
+    // On a full disk the lock is as good without the note.
+  }
   let isHeld = true;
   return {
     release() {

@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -18,6 +19,7 @@ import { makeSeed } from "../../../db/seed.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { type EmbeddedOptions, embeddedDatabase } from "../../../src/stores/postgres/embedded.ts";
 import { type DatabaseThread, startDatabaseThread } from "../../../src/stores/postgres/embedded-thread.ts";
+import { holdFolder } from "../../../src/stores/postgres/lock.ts";
 import { seedFits } from "../../../src/stores/postgres/seed.ts";
 import { until } from "../../harness/until.ts";
 import { temporaryFolder } from "./databases.ts";
@@ -323,6 +325,16 @@ describe("while it runs", () => {
     }).catch(() => {});
     expect(await using(folder, (db) => db.query("select n from safe"))).toEqual([{ n: 1 }]);
   });
+});
+
+test("a folder is held though the note of its holder cannot be written", () => {
+  const folder = newFolder();
+  mkdirSync(folder);
+  symlinkSync(join(folder, "missing", "note"), join(folder, "holder.json"));
+  const hold = holdFolder(folder);
+  expect(() => holdFolder(folder)).toThrow("in use by another process");
+  hold.release();
+  holdFolder(folder).release();
 });
 
 describe("the seed", () => {
