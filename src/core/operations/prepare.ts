@@ -88,8 +88,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   const fitted = request.compaction ? await dependencies.fitted(call, model, request) : null;
   // A hold is for white space too. What is learned and charged without a report is not: blanks cost a caller nothing.
   const inputBytes = fitted ?? askedBytes - body.blank_bytes;
-  const inputTokens = dependencies.inputEstimate.tokens(model, request, fitted ?? askedBytes);
   const media = mediaOf(request);
+  const inputTokens = dependencies.inputEstimate.tokens(model, request, fitted ?? askedBytes, media);
   const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
   requireContext(model, request.compaction ? expected : inputTokens);
   return {

@@ -100,6 +100,9 @@ function tooMany(param: string, most: number, what: string, count: number): Faul
   return new Fault("invalid_value", `'${param}' must have at most ${most} ${what}, but has ${count}.`, { param });
 }
 
+/** The bounds within which the names of a request's tools were found. A request is asked before each attempt. */
+const within = new WeakMap<readonly Tool[], Dialect["bounds"]>();
+
 export function beyondBounds(
   { tools, stop, stopParam = "stop", reasoning }: InferenceRequest,
   { bounds, effort }: Dialect,
@@ -110,7 +113,9 @@ export function beyondBounds(
     return beyond(stopParam, `at most ${bounds.stops_max} stop sequences`, `has ${stop.length}`);
   if (tools.length > bounds.tools_max)
     return beyond("tools", `at most ${bounds.tools_max} tools`, `has ${tools.length}`);
+  if (tools.length === 0 || within.get(tools) === bounds) return null;
   const at = tools.findIndex(({ name }) => name.length > bounds.name_characters_max || !bounds.nameForm.test(name));
+  if (at < 0) within.set(tools, bounds);
   if (at < 0) return null;
   const { name } = tools[at]!;
   return name.length > bounds.name_characters_max

@@ -69,7 +69,7 @@ export function learned<Known>(names_max: number, isPlausible: (known: Known) =>
 
 export interface InputEstimate {
   /** The upper estimate of the input's tokens, at least 1. `bodyBytes` is the size of the whole body, decompressed. */
-  tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number): number;
+  tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number, media?: Media): number;
   /** The middle estimate of the input's tokens, at least 1. */
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
   /**
@@ -132,10 +132,9 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
   const models = learned(settings.models_max, isPlausible);
 
   return {
-    tokens({ id }, request, bodyBytes) {
+    tokens({ id }, request, bodyBytes, media = mediaOf(request)) {
       const known = models.get(id);
       const ratio = known ? Math.min(ratio_max, known.ratio + 2 * known.spread) : settings.ratio_initial;
-      const media = mediaOf(request);
       const text = Math.max(0, bodyBytes - media.bytes);
       const template = Math.max(templateTokens_upper, Math.ceil(known?.template ?? 0));
       return Math.max(1, Math.ceil(text * ratio) + media.tokens + template);

@@ -97,3 +97,11 @@ test("max is the engine's word for it, and refused where it has none", () => {
   const fault = upstreams.chat.request.refusal(request, dialects.openai);
   expect(fault).toMatchObject({ code: "invalid_value", details: { param: "reasoning_effort" } });
 });
+
+test("a name that one engine takes is still refused for another, whichever is asked first", () => {
+  const request = callers.chat.request.decode({ ...hi, tools: tools(long) } as never);
+  const params = (["vllm", "openai", "vllm", "anthropic", "openai"] as const).map(
+    (name) => upstreams.chat.request.refusal(request, dialects[name])?.details.param,
+  );
+  expect(params).toEqual([undefined, "tools[0]", undefined, undefined, "tools[0]"]);
+});
