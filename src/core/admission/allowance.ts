@@ -238,6 +238,7 @@ export class Ample {
     const { windows, concurrentRequests = plan.concurrentRequests } = organization;
     if (!runningFits(running, concurrentRequests)) return false;
     if (!windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, nanos))) return false;
+    if (this.#keys.size === 0) return true;
     // A key without an entry has no limit or is new to this node. If it is new, the hint may be wrong once.
     return [keyId, forModel(keyId, model)].every((name) => {
       const key = this.#keys.get(name);
@@ -252,6 +253,7 @@ export class Ample {
   ): void {
     const at_ms = this.#now_ms();
     remember(this.#organizations, organizationId, { windows, concurrentRequests, at_ms });
+    if (this.#keys.size === 0 && subjects.length === 0) return;
     const [forAll, forOne] = [subjects.filter((one) => !one.models), subjects.filter((one) => one.models)];
     this.#learn(keyId, forAll, at_ms);
     this.#learn(forModel(keyId, model), forOne, at_ms);

@@ -175,17 +175,17 @@ export class HeldReservation {
     return this.#settled;
   }
 
-  async #settle({ usage, nanos, ...ending }: Settlement): Promise<void> {
+  async #settle(settlement: Settlement): Promise<void> {
     this.#lease.end();
     const { batcher, facts, taken, settled } = this.#parts;
-    const booked = bookable(usage);
+    const booked = bookable(settlement.usage);
     const confirmed = batcher.submit({
       verb: "settle",
       ...facts,
+      ...settlement,
       limits: this.#planNow(),
       usage: booked,
-      nanos: wholeUpTo(nanos, nanos_max),
-      ...ending,
+      nanos: wholeUpTo(settlement.nanos, nanos_max),
     });
     void taken?.correct(promptTokens(booked) + booked.outputTokens);
     settled?.(await confirmed, facts.requestId);

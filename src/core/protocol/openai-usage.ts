@@ -17,7 +17,7 @@ export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlac
   let usage: unknown;
   for (const path of row.objects) if (!isObject(usage)) usage = valueAt(wire, path);
   if (!isObject(usage) && !row.beside.some((name) => isObject(wire[name]))) return null;
-  const report: JsonObject = isObject(usage) ? { ...wire, usage } : wire;
+  const report: JsonObject = isObject(usage) && usage !== wire.usage ? { ...wire, usage } : wire;
   const values: ReportedValues = {
     prompt: countAt(report, places.prompt),
     cached: countAt(report, places.cached),
@@ -33,12 +33,15 @@ export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlac
 /** The value at the first of the places that has a value. The values of a place with several paths are added up. */
 function countAt(report: JsonObject, places: readonly (readonly FieldPath[])[]): unknown {
   for (const paths of places) {
-    const values = paths.map((path) => plainCount(valueAt(report, path)));
-    if (values.length > 1 && !values.every(isCount)) continue;
-    const value = values.length > 1 ? (values as number[]).reduce((sum, one) => sum + one) : values[0];
+    const value = paths.length === 1 ? plainCount(valueAt(report, paths[0]!)) : sumAt(report, paths);
     if (isGiven(value)) return value;
   }
   return undefined;
+}
+
+function sumAt(report: JsonObject, paths: readonly FieldPath[]): number | undefined {
+  const values = paths.map((path) => plainCount(valueAt(report, path)));
+  return values.every(isCount) ? values.reduce((sum, one) => sum + one) : undefined;
 }
 
 /**

@@ -189,8 +189,10 @@ export function health(): Health {
     else if (ill.size > 0) ill.delete(identityOf(route));
   };
   const isUsable = (route: Route, now_ms: number) => !down.has(endpointOf(route.upstream)) && admits(of(route), now_ms);
-  const end = (route: Route, how: End, begun_ms: number, now_ms: number) =>
-    set(route, ended(of(route), how, begun_ms, now_ms), now_ms);
+  const end = (route: Route, how: End, begun_ms: number, now_ms: number) => {
+    // An answer leaves a route well that was well.
+    if (ill.size > 0 || how.kind !== "answered") set(route, ended(of(route), how, begun_ms, now_ms), now_ms);
+  };
 
   return {
     usable(routes, now_ms) {

@@ -130,13 +130,17 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
 }
 
 function confirmedOf(commands: readonly Command[], answers: readonly LedgerAnswer[]): Confirmed[] {
-  return commands.flatMap(({ verb, requestId, organizationId }, position) => {
+  const confirmed: Confirmed[] = [];
+  for (let position = 0; position < commands.length; position++) {
+    const { verb, requestId, organizationId } = commands[position]!;
     const answer = answers[position]!;
-    if (verb !== "settle") return [];
+    if (verb !== "settle") continue;
     // A late settlement (another node had settled the request) adds a record like any other, under its own id.
-    if (answer.answer === "late") return [{ requestId: answer.entryId, organizationId, charged: answer.charged }];
-    return answer.answer === "settled" ? [{ requestId, organizationId, charged: answer.charged }] : [];
-  });
+    if (answer.answer === "late")
+      confirmed.push({ requestId: answer.entryId, organizationId, charged: answer.charged });
+    else if (answer.answer === "settled") confirmed.push({ requestId, organizationId, charged: answer.charged });
+  }
+  return confirmed;
 }
 
 const isSame = (one: StoreServer, other: StoreServer) => one.server === other.server && one.timeline === other.timeline;
