@@ -4,6 +4,7 @@ import type { Limited, LimitedBy } from "../store/budget.ts";
 import { type Operation, type WindowKind, type WindowReadings, windowKinds } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import type { RateLimitName, RateReadings } from "../store/rates.ts";
+import { iso } from "../time/written.ts";
 
 /**
  * The facts for the message about a refused request: the request's plan, the names of its subjects, and how amounts are
@@ -82,7 +83,7 @@ export function windowHeaders(windows: WindowReadings): Record<string, string> {
   for (const kind of windowKinds) {
     const { used, limit, resetAt } = windows[kind];
     headers[`x-service-usage-${kind}-percent`] = String(percentOf(used, limit));
-    headers[`x-service-usage-${kind}-reset-at`] = resetAt.toISOString();
+    headers[`x-service-usage-${kind}-reset-at`] = iso(resetAt);
   }
   return headers;
 }
