@@ -94,7 +94,7 @@ export function mount(dependencies: NodeDependencies, mounted: readonly Operatio
 export function routed(
   dependencies: RoutingDependencies,
   mounted: readonly Operation[],
-  { serve: serveOf, nowhere: notThere, answersTo = () => true, page }: Routing,
+  { serve: serveOf, nowhere: notThere, answersTo, page }: Routing,
 ) {
   const elysia = new Elysia({ strictPath: true, handler: { standardHostname: false } });
   // The frame (core/http/frame.ts) answers all faults, so an error here is a defect of the frame itself.
@@ -113,7 +113,7 @@ export function routed(
       method,
       pattern,
       ({ request, server }) => {
-        const serving = answersTo(request.headers.get("host")) ? serve : misdirected;
+        const serving = !answersTo || answersTo(request.headers.get("host")) ? serve : misdirected;
         return serving(request, new RuntimeConnection(dependencies, request, server));
       },
       {
