@@ -42,7 +42,7 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/features/tokenizers/harmony-types.ts, typeOf: boundary shifted 1":
     "How deep a schema is followed is not promised.",
   "src/features/tokenizers/worker.ts, large_bytes: sum turned 1": "When garbage is collected is not promised.",
-  "src/core/upstream/ask.ts, ask: statements swapped 6": "Neither hears of the other.",
+  "src/core/upstream/ask.ts, ask: statements swapped 5": "Neither hears of the other.",
   "src/core/upstream/http1/head.ts, trimmed: boundary shifted 2": "A colon stands before the value, and is not blank.",
   "src/core/usage/answer-text.ts, Part.add: condition negated 1": "The same text is joined at other moments.",
   "src/core/usage/attempts.ts, Attempts.#slotFor: constant off by one 1":

@@ -11,7 +11,7 @@ import type { AnswerContext, AnswerReader, ResponseIdentity } from "../protocol/
 import type { Dialect } from "../protocol/dialect.ts";
 import { compact } from "../protocol/json.ts";
 import { type Cancellation, type Signal, within } from "../time/cancellation.ts";
-import { yieldFor } from "../time/turns.ts";
+import { small_bytes, yieldFor } from "../time/turns.ts";
 import { AnswerSize, CallArguments, Watchdog, whereMuch } from "./answer-bounds.ts";
 import {
   type AttemptEnd,
@@ -133,16 +133,18 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
         if (isBegun) dog.expect(wait_ms + reply.delay_ms, nextWait, patience.alive_ms);
       }
     } else if (contentType.includes("json")) {
-      const { value, bytes } = await readJson(reply, holding(question));
+      const json = readJson(reply, holding(question));
+      const { value, bytes } = json instanceof Promise ? await json : json;
       answer.isRead = true;
       const events = codec.response.decode(value, identity, context);
-      await yieldFor(bytes);
+      const isLarge = bytes > small_bytes;
+      if (isLarge) await yieldFor(bytes);
       const calls = new CallArguments();
       for (const event of events) {
         calls.take(event);
         note(report, event);
       }
-      await yieldFor(bytes);
+      if (isLarge) await yieldFor(bytes);
       told(endOf(events));
       yield events;
     } else {

@@ -39,8 +39,16 @@ export interface EngineJson {
   bytes: number;
 }
 
-/** The JSON of an answer that arrives in pieces. */
-export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: HoldBytes): Promise<EngineJson> {
+/** The JSON of an answer. Returns a promise only if the answer has not arrived, or is not small. */
+export function readJson(
+  reply: Pick<Reply, "read" | "whole" | "headers">,
+  hold: HoldBytes,
+): EngineJson | Promise<EngineJson> {
+  const whole = reply.whole();
+  return whole ? { value: parsedSmall(whole), bytes: whole.byteLength } : readPieces(reply, hold);
+}
+
+async function readPieces(reply: Pick<Reply, "read" | "headers">, hold: HoldBytes): Promise<EngineJson> {
   const body = new Gathering(announcedBytes(reply), release);
   let scan: BodyScan | null = null;
   for (;;) {
@@ -94,12 +102,20 @@ export function assertReadable(shape: BodyShape, limits: ShapeLimits, bytes_max 
 const lenient = new TextDecoder();
 
 /** Parses the bytes. `text`: the text from which the bytes were made, if there was one. */
-async function parsed(bytes: Uint8Array, scan: BodyScan | null, text?: string): Promise<unknown> {
+function parsed(bytes: Uint8Array, scan: BodyScan | null, text?: string): unknown {
   if (scan) assertReadable(scan, answerLimits);
+  if (scan === null || isQuick(scan)) return parsedSmall(bytes, text);
+  return Promise.try(() => inTurns(parseInSteps(bytes, { isLenient: true }))).then(({ value }) => value, noJson);
+}
+
+function parsedSmall(bytes: Uint8Array, text?: string): unknown {
   try {
-    if (scan === null || isQuick(scan)) return parsedWithInputs(text ?? lenient.decode(bytes));
-    return (await inTurns(parseInSteps(bytes, { isLenient: true }))).value;
+    return parsedWithInputs(text ?? lenient.decode(bytes));
   } catch (cause) {
-    throw new UnreadableAnswer("the answer is no JSON", { cause });
+    return noJson(cause);
   }
+}
+
+function noJson(cause: unknown): never {
+  throw new UnreadableAnswer("the answer is no JSON", { cause });
 }

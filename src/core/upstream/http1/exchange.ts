@@ -17,6 +17,8 @@ export interface Reply {
    * return, 4 KiB by default; readers that do not make events of the bytes at once pass more.
    */
   read(bytes_max?: number): Promise<Uint8Array[] | null>;
+  /** The body of an answer that has arrived whole, in one small piece, which is then read; null: call `read`. */
+  whole(): Uint8Array | null;
   /**
    * From now on, a read returns only after bytes were gathered for this many milliseconds, so that a reader in no hurry
    * is not woken for each token. The end, and bytes before a failure, are returned at once.
@@ -162,6 +164,12 @@ export class Exchange implements ResponseSink, Reply {
     return new Promise((resolve, reject) => {
       this.#reader = { resolve, reject };
     });
+  }
+
+  whole(): Uint8Array | null {
+    // A large receive buffer is released by the next read.
+    const isWhole = this.#parser.isOver && !this.#failure && !this.#isLarge && this.#unread.length === 1;
+    return isWhole ? this.#take()[0]! : null;
   }
 
   gather(ms: number): void {

@@ -271,3 +271,36 @@ describe("what is read as it comes", () => {
     }
   });
 });
+
+describe("an answer that is there as a whole", () => {
+  const answered = (...parts: string[]) => {
+    const one = new Exchange(newLine());
+    for (const part of parts) one.received(bytes(part));
+    return one;
+  };
+  const lengthHead = (length: number) => `HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n`;
+
+  test("is read once, without a wait", async () => {
+    const one = answered(`${lengthHead(4)}body`);
+    expect(Buffer.from(one.whole()!).toString()).toBe("body");
+    expect([one.whole(), await one.read()]).toEqual([null, null]);
+  });
+
+  test.each([
+    ["is not over", [head, chunk("body")], "body"],
+    ["came in two pieces", [`${lengthHead(4)}bo`, "dy"], "body"],
+    ["came in a large receive buffer", [`${lengthHead(5_000)}${"x".repeat(5_000)}`], "x".repeat(5_000)],
+  ])("is left to `read` if it %s", async (_, parts, body) => {
+    const one = answered(...parts);
+    expect(one.whole()).toBeNull();
+    expect(await textOf(one.read(16 * kib))).toBe(body);
+  });
+
+  test("is left to `read` if more than it came, which tells the failure", async () => {
+    const one = new Exchange({ ...newLine(), exceeded: () => false });
+    expect(() => one.received(bytes(`${lengthHead(4)}body and more`))).toThrow("behind the end");
+    one.fail(new Error("doubtful"));
+    expect(one.whole()).toBeNull();
+    await expect(one.read()).rejects.toThrow("doubtful");
+  });
+});
