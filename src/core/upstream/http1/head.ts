@@ -3,16 +3,17 @@
  * allows. Pure.
  */
 
+/** Shared by all responses that begin with the same lines. */
 export interface ResponseHead {
-  status: number;
-  headers: HeaderFields;
-  framing: Framing;
+  readonly status: number;
+  readonly headers: HeaderFields;
+  readonly framing: Framing;
   /** Whether another request may be sent on the connection after this response. */
-  keepsOpen: boolean;
+  readonly keepsOpen: boolean;
 }
 
 /** How the end of a body is recognised. */
-export type Framing = { by: "length"; bytes: number } | { by: "chunks" } | { by: "close" };
+export type Framing = { by: "length"; readonly bytes: number } | { by: "chunks" } | { by: "close" };
 
 /** Thrown for bytes that are no HTTP/1.1 response, or that are a response larger than the limits. */
 export class MalformedResponse extends Error {
@@ -24,8 +25,23 @@ const fieldLines = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n
 const wholeNumber = /^\d{1,15}$/;
 const lineEnd = "\r\n";
 
+/** Heads of the last answers, by their lines: most engines send the same head all second long. */
+const recent = new Map<string, ResponseHead>();
+const recent_max = 64;
+const recentChars_max = 1024;
+
 /** Parses the head in these lines, each with its line end; the last line is empty. Throws MalformedResponse. */
 export function headOf(lines: string): ResponseHead {
+  const known = recent.get(lines);
+  if (known) return known;
+  const head = parsedHead(lines);
+  if (lines.length > recentChars_max) return head;
+  if (recent.size >= recent_max) recent.clear();
+  recent.set(lines, head);
+  return head;
+}
+
+function parsedHead(lines: string): ResponseHead {
   if (!statusLine.test(lines)) throw new MalformedResponse("the status line is not HTTP/1.1's");
   const status = Number(lines.slice(9, 12));
   const headers = fieldsOf(lines.slice(lines.indexOf(lineEnd) + lineEnd.length));
