@@ -24,9 +24,9 @@ export interface OwnRates extends Rates {
 }
 
 /**
- * If a limit is at most this (100 a second), each request is counted exactly, in an entry of its own. If both limits
- * are higher, the requests of one second share an entry that ends with the second: the count is never too low, and an
- * entry lasts at most a second too long.
+ * In requests or tokens per minute. If one of the two limits is at most this, each request is counted exactly, in an
+ * entry of its own. If both limits are higher, the requests of one second share an entry that ends with the second: the
+ * count is never too low, and an entry lasts at most a second too long.
  */
 const countedSingly_max = 6_000;
 

@@ -113,7 +113,7 @@ export function memoryRates(now_ms: () => number): OwnRates {
 interface LimitedQueue {
   queue: Queue;
   limits: RateLimits;
-  /** This process's part of the limits. */
+  /** The limits divided by the number of processes, rounded up. */
   share: RateLimits;
 }
 

@@ -176,8 +176,8 @@ const names = {
 };
 
 /**
- * The condition for entries about a plan. Plans belong to no organization, so the index finds them among the few
- * entries without one.
+ * The condition for audit entries about a plan. Plans belong to no organization, so an index finds their entries among
+ * the few that have no organization.
  */
 const aboutPlan = (name: string) =>
   and(

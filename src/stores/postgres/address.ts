@@ -13,7 +13,7 @@ export interface Address {
   /** The servers, in the order in which they are tried. */
   places: ServerAddress[];
   security: Security;
-  /** The user and the name of the database, under the driver's names. */
+  /** The user, the password, the database's name and the kind of server, as options of the driver. */
   login: Pick<postgres.Options<Types>, "user" | "password" | "database" | "target_session_attrs">;
   /** Parameters of the session, such as `search_path`. */
   settings: Record<string, string>;
@@ -28,8 +28,9 @@ const ignored = new Set(["channel_binding", "gssencmode", "krbsrvname", "sslcomp
 
 type Target = Address["login"]["target_session_attrs"];
 /**
- * The kinds of server that libpq knows, in the words that get them from the driver. For `read-write` and `read-only`
- * the driver compares a setting that a standby shares with its primary, so it is asked for these themselves.
+ * libpq's values of `target_session_attrs`, with the value that is passed to the driver. For `read-write` and
+ * `read-only` the driver would compare a setting that is the same on a primary and its standby, so `primary` and
+ * `standby` are passed instead.
  */
 const targets = new Map<string, Target>([
   ["any", undefined],

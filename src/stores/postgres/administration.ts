@@ -53,8 +53,8 @@ export interface ActContext {
 }
 
 /**
- * The store of the administration. Each verb takes its store from a field of its own, and all these fields hold the
- * same store.
+ * The stores that the verbs of the administration need, by the fields from which verbs take them. All these fields hold
+ * the same object.
  */
 export function administrationStores(database: Database, context?: ActContext) {
   const store = administration(database, context);

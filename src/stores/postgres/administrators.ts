@@ -7,9 +7,8 @@ import { inForce } from "./memberships.ts";
 const ofService = inForce.replace("where ", "where m.organization_id is null and ");
 
 /**
- * The condition that there is an administrator who does not expire: a person, or an operator whose own end and whose
- * secret's end are not set. The newest secret of an operator never has an end, except perhaps one that an older version
- * created.
+ * The condition that there is an administrator who does not expire: a person, or an operator that has no end and whose
+ * secret has none. The newest secret of an operator never has an end, except perhaps one that an older version created.
  */
 const lasting = `(
   exists (

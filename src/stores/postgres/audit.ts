@@ -11,7 +11,10 @@ import { onOneNode } from "./fleet.ts";
 import { sealRecords } from "./passes.ts";
 import { type PieceTimes, pacing } from "./pieces.ts";
 
-/** The times by which the number of transactions whose records one statement reads is adapted. */
+/**
+ * One statement reads the records of a number of transactions. It reads more than the last one if that took less than
+ * `quick_ms`, and fewer if it took more than `slow_ms`.
+ */
 const reading: PieceTimes = { quick_ms: 50, slow_ms: 200 };
 /** The most windows that one statement seals. */
 const seals_max = 1_000;

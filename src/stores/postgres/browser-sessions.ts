@@ -131,7 +131,7 @@ export function browserSessions(db: Database): BrowserSessions {
 
     async endAtIssuer(ended) {
       const { condition, values } = endedBy(ended);
-      // An approval that its device has not fetched yet has the session of the browser that gave it.
+      // A sign-in of a device that was approved in an ended session, but that the device has not fetched yet, ends too.
       await db.query(`delete from device_request d using person p where p.id = d.person_id and ${condition}`, values);
       return (await db.query(`delete from browser_session where ${condition} returning kind`, values)).length;
     },
@@ -149,7 +149,10 @@ export function browserSessions(db: Database): BrowserSessions {
 
 const all = columns("browser_session");
 
-/** SQL for the sessions and sign-ins that the end of a session at the issuer ends, or for all of a person's. */
+/**
+ * SQL for the sessions and sign-ins that are to end: those that began with one session at the issuer, or all of one
+ * person.
+ */
 export function endedBy(ended: EndedAtIssuer): { condition: string; values: string[] } {
   return "personId" in ended
     ? { condition: "person_id = $1", values: [bare(ended.personId, "per_")] }

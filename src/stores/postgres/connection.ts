@@ -99,7 +99,7 @@ export function connectionTo(dialing: Dialing): DatabaseConnection {
     } catch (error) {
       const failed = failure(error);
       report(faultOf(failed));
-      // Read-only: a standby, to which a name led or still leads. Another connection may reach the primary.
+      // 25006 means read-only: the host name led to a standby. A new connection may reach the primary.
       if (failed.code === "25006") lose();
       throw failed;
     } finally {

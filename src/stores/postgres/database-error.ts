@@ -33,7 +33,7 @@ export function whyAway(error: unknown): string | null {
 const passing = new Map([
   ["unavailable", "cannot be reached"],
   ["silent", "does not answer"],
-  // A standby, until it is promoted, or until the name in the address leads to the primary.
+  // A standby refuses writes until it is promoted, or until the name in the address leads to the primary.
   ["25006", "is read-only"],
   ["53300", "has no free connection"],
   ["57P01", "is stopping"],

@@ -19,14 +19,17 @@ export interface Transaction {
   kind: "postgres" | "pglite";
   /** Runs one statement, prepared once for each connection and pipelined. Values of rows: see `values.ts`. */
   query<Row>(text: string, params?: readonly unknown[]): Promise<Row[]>;
-  /** Runs one statement unprepared: a text that hardly returns would stay in the memory of each connection. */
+  /**
+   * Runs one statement unprepared: a prepared text stays in the memory of each connection, also if it is hardly ever
+   * sent again.
+   */
   queryOnce<Row>(text: string, params: readonly unknown[]): Promise<Row[]>;
   /** Runs several statements in one implicit transaction, without parameters or rows. */
   exec(sql: string): Promise<void>;
   /**
    * Runs `work` in a transaction; inside one, in a savepoint. Rolls back if `work` throws, and throws the same.
-   * `statement_ms`: how long a statement may take, if that is more than usual. Few such transactions run at a time, and
-   * others wait for as long at most; PGlite sets no limit.
+   * `statement_ms`: how long a statement may take, if that is more than usual. Few transactions with this option run at
+   * a time, and others wait at most `statement_ms` for their turn. PGlite sets no limit.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: { statement_ms?: number }): Promise<T>;
   /**
@@ -46,7 +49,7 @@ export interface Database extends Transaction {
    */
   lane(settings?: Record<string, string>, options?: { statement_ms?: number }): Promise<Lane>;
   /**
-   * Calls `onMessage` with each payload, and `onConnect` whenever listening begins: at once, and after a lost
+   * Calls `onMessage` with each payload, and `onConnect` whenever listening begins: the first time, and after each lost
    * connection, when messages may have been missed. Resolves with a function that stops listening.
    */
   listen(channel: string, onMessage: (payload: string) => void, onConnect?: () => void): Promise<() => Promise<void>>;
@@ -56,7 +59,7 @@ export interface Database extends Transaction {
   watch(watcher: StoreWatcher): void;
   /**
    * Resolves with the cause once the engine of the embedded database has failed: every later call fails, until another
-   * process opens the folder. A server's has none: it recovers.
+   * process opens the folder. Absent for a server, which recovers from failures.
    */
   failed?: Promise<string>;
   /** How many of the database's connections are used now. */

@@ -34,7 +34,7 @@ const byRule = alias(membership, "by_rule");
  * Which secrets the service's port accepts, by the kind of the key. Rows of other prefixes or kinds are ignored.
  * - An ordinary key: secrets with the prefix `slk_`.
  * - A sign-in: access tokens, `slt_`.
- * - A key for identity tokens: access tokens, and its own secret. Nobody can send that: its hash belongs to no text.
+ * - A key for identity tokens: access tokens, and its own secret. Nobody can send that secret: no text has its hash.
  */
 const isForService = sql`case ${apiKey.kind}
   when 'key' then left(${keySecret.prefix}, 4) = 'slk_'
@@ -238,7 +238,7 @@ const touchingAll = `
   where api_key.id = used.id`;
 
 /**
- * Nodes note the last use of the same keys at the same moment. The second node skips a row that the first has locked,
- * so nobody waits.
+ * Several nodes may write the last use of the same key at the same moment. A node skips rows that another node has
+ * locked, so no node waits.
  */
 const touching = touchingAll.replace("of api_key", "of api_key skip locked");

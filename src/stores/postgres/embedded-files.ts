@@ -29,7 +29,10 @@ export async function openFiles(engine: Engine, folder: string, maySeed: boolean
   return engine.open(files);
 }
 
-/** Imported only here: the seed brings all migrations, which are not needed to open an existing database. */
+/**
+ * The seed module is imported only when it is needed, since it loads all migrations. To open an existing database does
+ * not need them.
+ */
 async function isSeeded(engine: Engine, partial: string): Promise<boolean> {
   const { unpackSeed } = await import("./seed.ts");
   return unpackSeed(engine, partial);

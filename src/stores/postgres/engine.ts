@@ -65,7 +65,7 @@ export async function loadEngine(): Promise<Engine> {
 /** Fills an empty folder with an empty database, which stays closed. */
 export async function initialise(engine: Engine, folder: string): Promise<void> {
   const pglite = await engine.open(folder);
-  // No databases are created from the templates here, so those would only take space.
+  // This service creates no databases from the templates, so these would only take space in the seed.
   await pglite.exec("update pg_database set datistemplate = false where datname like 'template%'");
   for (const name of ["template0", "template1"]) await pglite.exec(`drop database ${name}`);
   await pglite.close();

@@ -12,8 +12,8 @@ interface Terms {
 
 const lockNotAvailable = "55P03";
 /**
- * How long a statement may take. No request waits for one, but a node that stops does. Work that can take longer is
- * done in pieces (pieces.ts).
+ * How long a statement of such work may take. No request waits for the statement, but a node that stops does. Work that
+ * can take longer is done in pieces (pieces.ts).
  */
 const statement_ms = 120_000;
 
@@ -43,8 +43,8 @@ export async function onOneNode<T>(
 }
 
 /**
- * The work under way on each embedded database, by its lock. Such a database has one process, and one session, which
- * would be granted an advisory lock of its own again.
+ * The work under way on each embedded database, by the name of the lock. An advisory lock would exclude nothing there:
+ * the one process has one session, and Postgres grants a session a lock again that it already holds.
  */
 const underWay = new WeakMap<Database, Map<string, Promise<unknown>>>();
 

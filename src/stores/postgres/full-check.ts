@@ -43,7 +43,8 @@ async function counted(db: Database): Promise<LedgerDifference[]> {
       const unrolled = await countAnew(lane, until);
       return [...(await differencesIn(db, "usage_differences('full', $1)", [until])), ...unrolled];
     } finally {
-      // If this fails, the next full check does it. The result of hours is not lost with it.
+      // If the deletion fails, the next full check deletes the rows. The failure must not lose a result that took
+      // hours.
       await emptied(lane).catch(() => {});
     }
   });

@@ -213,7 +213,9 @@ const personMay = `select from (${inForce}) m join person p on p.id = m.person_i
     and ((m.role = 'admin' and m.organization_id is null)
       or (m.role = 'organization-admin' and m.organization_id = $2::uuid))`;
 
-/** Gives a membership, in the place of one that has ended, unless the person has one in the organization. */
+/**
+ * Gives a person a membership, unless one is in force in the organization. The row of an ended membership is reused.
+ */
 const giving = `insert into membership (person_id, organization_id, team_id, role, scopes, models, source, created_at, created_by)
   select $1::uuid, $2::uuid, $3::uuid, $4::text, array['models:read', 'inference:create', 'usage:read'], null, 'hand', $5::timestamptz, $6::text
   where not exists (select from membership m where m.person_id = $1 and m.organization_id = $2 and m.ended_at is null)
