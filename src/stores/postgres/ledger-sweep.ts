@@ -11,7 +11,7 @@ import type { Database } from "./database.ts";
  */
 const wholeSweep_ms = 10 * 60_000;
 
-/** Makes the function that settles holds whose lease has lapsed, and that reads few of the other holds. */
+/** Makes the function that settles holds whose lease has lapsed. It reads few of the other holds. */
 export function recoverer(db: Pick<Database, "query">, chargeHolds: boolean): Ledger["recover"] {
   // The ids of the requests that the last sweep saw running; and when the last whole sweep was, by the store's clock.
   let seen: string[] = [];

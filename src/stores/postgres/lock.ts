@@ -55,7 +55,7 @@ function locked(folder: string, holderFile: string): LockFile {
   let file: LockFile | undefined;
   try {
     file = new LockFile(join(folder, "lock"), { create: true });
-    // With a journal in memory, nothing is ever written, and no second file appears.
+    // With its journal in memory, SQLite writes nothing to the disk and creates no second file.
     for (const step of ["pragma busy_timeout = 0", "pragma journal_mode = memory", "begin exclusive"]) file.run(step);
     return file;
   } catch (error) {

@@ -25,7 +25,7 @@ interface Names {
 
 /**
  * Makes a look-up by names. `find` makes the query of the rows for which the condition holds. If fewer names are asked
- * for than a statement has, the first name is repeated.
+ * for than a statement has parameters, the first name is repeated.
  */
 export function lookUp<Asked, Row>(
   { name, column, type }: Names,

@@ -1,7 +1,7 @@
 /**
  * Memberships over SQL. When a rule no longer gives a membership, its row stays, with the instant at which it ended. If
- * the rule gives it again much later, this shows that the person's old keys must be revoked; meanwhile it limits keys
- * that still work (`keys_of_leavers: keep`).
+ * the rule gives it again much later, that instant shows that the person's old keys must be revoked. Until then the row
+ * limits what keys that still work may do (`keys_of_leavers: keep`).
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, isNull, ne, type SQL, sql } from "drizzle-orm";

@@ -83,7 +83,7 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
     addTest: ({ id, organizationId, name }, actor) =>
       transact(db, async (tx) => {
         const own = bare(id, "dest_");
-        // Two tests at once are counted one after the other.
+        // Locks the destination, so that two simultaneous tests are counted one after the other.
         await tx.query("select from notice_destination where id = $1 for update", [own]);
         const at = await storeNow(tx);
         const [before] = await tx.query<{ waiting: number; recent: number }>(countingTests, [own, at]);

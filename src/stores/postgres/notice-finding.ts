@@ -12,8 +12,8 @@ import { standingsWithDestination } from "./standing.ts";
 type Querying = Pick<Database | Transaction, "query">;
 
 /**
- * The most waiting notices of one destination: of those that are found again once there is room, and as many of events,
- * each of which happens once.
+ * The most waiting notices of one destination, counted separately for two groups: notices of states, which are found
+ * anew once the queue has room, and notices of events, each of which happens once.
  */
 const waiting_max = 1_000;
 /** A condition is reported once it has lasted this long, and its end once it has been absent for this long. */

@@ -22,7 +22,8 @@ const kept_days = 100;
 export function noticeQueue(db: Database, sealing: Sealing | null = null): NoticeQueue {
   return {
     async look(conditions) {
-      // Engines and nodes come first, and by themselves: what is asked of all limits can take too long.
+      // Conditions of engines and nodes come first, in a transaction of their own, because the queries about all limits
+      // can take too long.
       await aloneInTransaction(db, "conditions", async (tx, at) =>
         keepConditions(tx, conditions(await fleet(tx).listProcesses(), at)),
       );
@@ -49,7 +50,7 @@ export function noticeQueue(db: Database, sealing: Sealing | null = null): Notic
   };
 }
 
-/** Runs `work` in a transaction, unless another node is at such work. */
+/** Runs `work` in a transaction, unless another node is doing the same work. */
 async function aloneInTransaction(
   db: Database,
   name: "conditions" | "notices",
@@ -90,9 +91,10 @@ const recipients = `array(
   select jsonb_build_object('address', p.email, 'unsubscribes', null) where p.is_email_verified and p.suspended_at is null)`;
 
 /**
- * SQL that claims notices which are due: the oldest of each destination or person, then the second of each, and so on,
- * and few of each with those that the node sends now (`$3`), so that nobody waits for what is due at a destination that
- * does not answer. If a node dies with a claimed notice, another node claims the notice after the lease.
+ * SQL that claims notices which are due: the oldest of each destination or person, then the second oldest of each, and
+ * so on. At most `$4` of one recipient are in progress on a node, including those that it is sending now (`$3`), so
+ * that a destination that does not answer delays no other. If a node dies with a claimed notice, another node claims
+ * the notice after the lease.
  */
 const claiming = `
   with sent as (

@@ -48,7 +48,10 @@ async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   return putOff;
 }
 
-/** Moves the time by which the upkeep tells what is old. Returns what stays for now, because the clock has jumped. */
+/**
+ * Moves the upkeep's own time on by a day at most. By this time the upkeep decides what is old. If the clock has jumped
+ * further, returns a text about what is not deleted yet.
+ */
 async function goOn(lane: Lane): Promise<string[]> {
   const [clock] = await lane.query<{ ahead: number }>("select usage_upkeep_goes_on() as ahead");
   return clock!.ahead > 0 ? [`what is old by a clock ${clock!.ahead} days ahead of the last upkeep`] : [];
@@ -58,7 +61,7 @@ async function dropAllOld(lane: Lane, table: string, column: string): Promise<vo
   while ((await dropOld(lane, table, column)) === rows_max) await Bun.sleep(1);
 }
 
-/** Narrows the summaries in an hour's part of the BRIN indexes: all of them in a month. */
+/** Computes the summaries in one part of the BRIN indexes anew. Each hour has another part, so a month covers all. */
 function narrow(lane: Lane): Promise<unknown> {
   const narrowing =
     "select usage_narrow((floor(date_part('epoch', store_now()) / 3600)::int8 % $1::int)::int, $1::int)";

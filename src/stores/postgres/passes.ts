@@ -16,8 +16,8 @@ const action = "usage.seal";
 const months_kept = 13;
 const entries_max = 1_000;
 /**
- * The times by which the number of transactions in a statement is adapted. They are short, because on the embedded
- * database requests wait behind a statement.
+ * The times by which the number of transactions in one statement is raised or lowered. They are short, because on the
+ * embedded database requests wait for a running statement.
  */
 const sealing: PieceTimes = { quick_ms: 20, slow_ms: 80 };
 

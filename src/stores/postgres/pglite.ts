@@ -2,7 +2,8 @@
  * The Database over a PGlite on its thread. It has one session, so during a transaction everybody else waits. Two
  * guards are added that a server has: a transaction that is idle for too long is rolled back; and after a failure of
  * the engine itself (a full disk, a trap of its code) every call fails, because its answers can no longer be trusted.
- * Data that was confirmed before is safe in the folder, and a new start reads it: a process that serves ends for that.
+ * Data that was confirmed before is safe in the folder, and a new start reads it. So a process that serves requests
+ * ends when the engine fails.
  */
 import type { StoreWatcher } from "../../features/telemetry/store/watcher.ts";
 import {
@@ -202,7 +203,7 @@ function idleGuard(idle_ms: number) {
   };
 }
 
-/** Makes a `Send` that fails at every call once the engine has failed, and tells that with the cause. */
+/** Makes a `Send` that fails at every call once the engine has failed. It calls `failed` with the cause. */
 function guarded(failed: (cause: string) => void): Send {
   let broken: DatabaseError | undefined;
   return async (start) => {

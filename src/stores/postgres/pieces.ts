@@ -30,9 +30,10 @@ export async function inPieces<Piece>(
 }
 
 /**
- * Returns a function that does one piece with the size that suits. If the server ends a statement because it takes too
- * long, the piece is left undone, and the next is smaller. The least time that a piece took is what every piece takes,
- * however small it is: smaller pieces would not save it, so only what is beyond counts.
+ * Returns a function that does one piece of the work, in a size that follows from the time that earlier pieces took. If
+ * the server ends a statement because it takes too long, the piece is left undone, and the next is smaller. Every
+ * piece, however small, takes at least the time of the quickest one. Smaller pieces would not save that time, so it is
+ * subtracted before a time is compared with `quick_ms` and `slow_ms`.
  */
 export function pacing({ quick_ms, slow_ms }: PieceTimes): (piece: (size: number) => Promise<void>) => Promise<void> {
   let size = size_min;

@@ -1,7 +1,7 @@
-/** A few places for work of one kind: so many run at a time, and others wait, first come, first served. */
+/** Limits how many pieces of work of one kind run at a time. Others wait for a free slot, first come, first served. */
 import { answeredWithin } from "./database.ts";
 
-/** Runs work once a place is free. Throws DatabaseError `silent` if none is within this time. */
+/** Runs work once a slot is free. Throws DatabaseError `silent` if no slot becomes free within this time. */
 export type Places = <T>(work: () => Promise<T>, wait_ms: number) => Promise<T>;
 
 export function placesFor(max: number, what: string): Places {

@@ -82,7 +82,8 @@ async function takenOf(db: Pick<Database, "drizzle">, names: readonly string[]):
 }
 
 /**
- * SQL for when the file that is being published was changed, by the store's clock. It is read while the row is locked.
+ * SQL for when the file that is being published was changed, by the store's clock. The statement runs while the row of
+ * `plan_file` is locked.
  */
 const dating = `
   select mine.changed_at::text as "changedAt", mine.changed_at >= f.changed_at as newest

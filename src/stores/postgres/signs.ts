@@ -7,7 +7,7 @@ export async function signsOf(db: Pick<Database, "query">): Promise<DatabaseSign
   const [row] = await db.query<DatabaseSigns>(`
     select
       coalesce(greatest(
-        -- Of a replica that reports what its readers need there is a sender, which is in no database.
+        -- The WAL sender of a replica with hot_standby_feedback counts too. It belongs to no database.
         (select max(greatest(age(a.backend_xmin), age(a.backend_xid))) from pg_stat_activity a
          where (a.datname = current_database() or a.datname is null) and a.pid <> pg_backend_pid()),
         (select max(greatest(age(s.xmin), age(s.catalog_xmin))) from pg_replication_slots s),

@@ -88,7 +88,7 @@ const subjectsOf: Record<StandingSubject, string> = {
     from (${limited}) u join api_key k on k.id = u.owner_id`,
 };
 
-/** The same without keys that have ended: their number only grows. */
+/** Like `subjectsOf`, but without keys that have ended, whose number only grows. */
 const livingSubjectsOf = {
   ...subjectsOf,
   key: `${subjectsOf.key} where k.revoked_at is null and (k.expires_at is null or k.expires_at > (select store_now()))`,

@@ -1,7 +1,8 @@
 /**
  * Does the work of a Postgres server's background processes, which PGlite lacks. Without checkpoints the log grows
  * until the next start, which must then read all of it. Without vacuuming, tables grow by every row version, and after
- * two thousand million transactions writes stop. Without summaries of what was added, BRIN indexes exclude none of it.
+ * two thousand million transactions writes stop. Without summaries of new pages, queries with a BRIN index read all of
+ * these pages.
  */
 import { type Repeating, repeating } from "../../core/time/clock.ts";
 import type { Database } from "./database.ts";
@@ -40,7 +41,7 @@ async function tidy({ query, exec }: Statements, limits: UpkeepLimits): Promise<
     }
     await query(summarized);
   } finally {
-    // On a full disk a vacuum fails that adds a page to a map, and a log that no checkpoint shortens would fill the rest.
+    // A vacuum can fail on a full disk. Without a checkpoint, the log would grow and fill the disk further.
     await exec("checkpoint");
   }
 }
