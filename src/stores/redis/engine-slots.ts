@@ -78,7 +78,7 @@ local function limit_of(part)
   return limit
 end
 
--- How much each has for each weight, where not all can have what they want.
+-- Slots per unit of weight, if there are too few for all: who wants less than that share leaves the rest to the others.
 local function level_of(part, limit)
   local order, weights = {}, 0
   for place, one in ipairs(all) do order[place], weights = one, weights + one.weight end
@@ -126,7 +126,8 @@ if now >= settled then
     if more > 0 then mine.held[part] = mine.held[part] + more end
   end
 end
--- More is held than there is: a process came back whose slots others have by now. Each gives back until it fits.
+-- If a process comes back whose slots others were given, more slots are held than exist. Each process then gives some
+-- back.
 for part = 1, 2 do
   local over = -math.min(0, free_in(part), free_in(nil))
   mine.target[part] = math.max(0, math.min(mine.target[part], mine.held[part] - over))

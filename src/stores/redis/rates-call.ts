@@ -8,7 +8,7 @@ import type { ChangeAsked, RatesAsked, TakeAsked, TakeReply } from "./rates-scri
 import type { Change } from "./waiting-changes.ts";
 
 export class RatesCall {
-  /** The keys of the call, each once. A key's place is counted from 1. */
+  /** The keys of the call, each once. Their positions are counted from 1, as in Lua. */
   readonly keys: string[] = [];
   readonly takes: TakeAsked[] = [];
   readonly #askers: PromiseWithResolvers<TakeReply>[] = [];
@@ -64,8 +64,8 @@ export class RatesCall {
   }
 
   /**
-   * The place of a subject's key in `keys`. The keys of an organization's other subjects begin with the organization's
-   * own key.
+   * The position of a subject's key in `keys`, from 1. The keys of an organization's other subjects begin with the
+   * organization's own key.
    */
   #placeOf(organizationId: string, { id }: Change["subject"]): number {
     const whole = `${this.#prefix}{${organizationId}}`;

@@ -4,8 +4,8 @@
  * hash is a queue of entries by number, oldest first, and their sums; each is loaded and saved once, however many
  * requests count in it.
  *
- * KEYS: those of the subjects, each once. ARGV[1]: a `RatesAsked` as JSON; places of keys are counted from 1. Returns a
- * `TakeReply` for each request, as JSON.
+ * KEYS: those of the subjects, each once. ARGV[1]: a `RatesAsked` as JSON, which names a key by its position in KEYS,
+ * from 1. Returns a `TakeReply` for each request, as JSON.
  */
 import { minute_ms } from "../../core/store/rates.ts";
 
@@ -59,14 +59,14 @@ local function entry_of(text)
   return { ends = tonumber(ends), requests = tonumber(requests), tokens = tonumber(tokens), name = name }
 end
 
--- With the entries of these numbers, where it is loaded for the first time.
+-- Loads a subject's hash once. The first load also reads the entries of these numbers.
 local states = {}
 local function load(place, numbers)
   local state = states[place]
   if state then return state end
   local key = KEYS[place]
   local found = redis.call('HMGET', key, 'requests', 'tokens', 'head', 'tail', 'end', unpack(numbers))
-  -- Entries by number, as far as they were looked at; false: it was given back, or has ended.
+  -- The entries read so far, by number. False: the entry was given back, or has ended.
   local entries = {}
   for at, number in ipairs(numbers) do entries[number] = entry_of(found[5 + at]) end
   state = {
@@ -87,7 +87,7 @@ local function look(state, numbers)
   for at, number in ipairs(unseen) do entries[number] = entry_of(found[at]) end
 end
 
--- Looks ahead, further each time.
+-- Reads an entry together with the next ones: four times as many at each read, up to 64.
 local function entry_at(state, number)
   if state.entries[number] == nil then
     local numbers = {}
@@ -98,7 +98,7 @@ local function entry_at(state, number)
   return state.entries[number]
 end
 
--- To requests and tokens of the entry and of the sums.
+-- Adds requests and tokens to an entry, and to the sums of its subject.
 local function add(state, number, requests, tokens)
   local entry = state.entries[number]
   entry.requests, entry.tokens = entry.requests + requests, entry.tokens + tokens
@@ -113,7 +113,7 @@ local function remove(state, number)
   state.removed[#state.removed + 1] = number
 end
 
--- Nothing changes for an entry that has ended, or that was forgotten.
+-- Applies the changes. A change of an entry that has ended, or that Redis has lost, has no effect.
 local changed = {}
 for _, change in ipairs(changes) do
   local numbers = changed[change[1]] or {}
@@ -155,7 +155,7 @@ local function pruned(place, shared_ms)
   return state
 end
 
--- Answers when the second of a shared entry is over.
+-- Counts a request in an entry. Returns the end of the second of a shared entry; 0 if the entry is not shared.
 local function enter(state, shared_ms, name, tokens)
   local from, over = now, 0
   if shared_ms > 0 then
@@ -172,7 +172,8 @@ local function enter(state, shared_ms, name, tokens)
   return over
 end
 
--- Adds up one more of the oldest entries, so that any number of refusals adds them up once. The last may yet grow.
+-- Adds the next of the oldest entries to the running sums, which all refusals of a call share. The last entry may still
+-- grow, so it is not added.
 local function added_up(state)
   local sums = state.sums
   while sums.number < math.min(state.tail, state.head + ${looked_at_max}) - 1 do
@@ -187,7 +188,7 @@ local function added_up(state)
   end
 end
 
--- Until so many requests, or tokens, have ended.
+-- Returns the milliseconds until 'over' requests, or tokens, have ended. 'kind': 'requests' or 'tokens'.
 local function retry(state, kind, over)
   if over <= 0 then return 0 end
   local sums, low = state.sums[kind], 1
@@ -237,7 +238,8 @@ end
 local replies = {}
 for at, one in ipairs(takes) do replies[at] = take(one[1], known(one[2]), known(one[3]), one[4]) end
 
--- Without a key there was nothing, and nothing is made. A refusal saves what it pruned as well.
+-- Saves the subjects. A key is created only for a request that was admitted. A refusal too saves which entries it
+-- removed.
 for _, state in pairs(states) do
   for from = 1, #state.removed, 64 do
     redis.call('HDEL', state.key, unpack(state.removed, from, math.min(#state.removed, from + 63)))

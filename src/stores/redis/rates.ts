@@ -2,9 +2,9 @@
  * Sliding rates in Redis, for many nodes: one script (rates-script.ts), which counts a request for its organization,
  * its team and its key at once, or for none of them. The requests of one turn of the event loop are sent in one call,
  * with the corrections of requests that ended (waiting-changes.ts), and are decided one by one, in their order; those
- * that come while a call is under way are sent together when it is over. Each of the subjects has one key, all under the organization's hash tag; on a cluster, where all keys of a call must have the
- * same tag, each organization has a call of its own. A subject has one key, so that Redis, when it runs out of memory,
- * forgets all of it or nothing.
+ * that come while a call is under way are sent together when it is over. All keys of an organization have its hash tag;
+ * on a cluster, where all keys of a call must have the same tag, each organization has a call of its own. A subject has
+ * a single key, so that Redis, when it runs out of memory, forgets all of a subject's counts or none.
  *
  * Every call is sent at most once. A call without an answer within its deadline counts as failed, even if Redis still
  * carries it out. Then too much may be counted for a minute. Too little is counted only if the request then uses more
@@ -46,7 +46,7 @@ export function redisRates(
    * organization's id on a cluster, and empty on a single server, where all organizations share a call.
    */
   const leaving = new Map<string, RatesCall>();
-  /** The last call that was sent and is not over, by the same keys. */
+  /** The call that was sent last and is not over. The keys are those of `leaving`. */
   const underway = new Map<string, RatesCall>();
   let isTurnAsked = false;
   const waiting = waitingChanges({
@@ -84,8 +84,8 @@ export function redisRates(
   }
 
   /**
-   * Sends what waited for the end of this call. If Redis did not answer, that has failed too: it would wait for twice
-   * the time.
+   * Sends what waited for the end of this call. If Redis did not answer, the waiting call fails too, because it would
+   * otherwise wait for twice the time.
    */
   function follow(together: string, over: RatesCall, failure: unknown): void {
     if (underway.get(together) !== over) return;
