@@ -16,7 +16,7 @@ const connect_ms = 5000;
 export async function certificatesOf(configuration: Configuration): Promise<SeenCertificate[]> {
   const { server, storage, upstreams } = configuration;
   const { databaseUrl, redisUrl, redisTls } = storage;
-  // An address is where the server listens, which is seldom what clients call it.
+  // If `host` is an address, it says where the server listens, and seldom by which name clients call it.
   const host = isIP(server.host) || server.host === "localhost" ? null : server.host;
   const files = [
     fileSeen("of this server", server.tls?.certificateFile, host),

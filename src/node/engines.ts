@@ -63,7 +63,9 @@ interface EnginesDependencies {
   slots?: EngineSlots | null;
 }
 
-/** How often the configuration and the addresses are searched for limits that the fleet shares, and for what is gone. */
+/**
+ * The interval at which new limits that the fleet shares are found, and at which engines that are gone are forgotten.
+ */
 const shared_ms = 1_000;
 
 export function engines({

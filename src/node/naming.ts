@@ -10,10 +10,13 @@ import type { Log } from "../core/http/log.ts";
 import { type Repeating, repeating } from "../core/time/clock.ts";
 
 const again_ms = 2_000;
-/** The most turns of `again_ms` from one question to the next, which come after ever more turns. */
+/** The pause between two questions grows with each question by `again_ms`, up to this many times `again_ms`. */
 const turns_max = 5;
 
-/** The configuration with the engine's names, as far as it says them now, or said them for the configuration `before`. */
+/**
+ * The configuration with the engine's names for the models: those that it lists now, else those that it listed for the
+ * configuration `before`.
+ */
 export async function named(configuration: Configuration, before = configuration): Promise<Configuration> {
   // Loaded when needed: most services have a catalog of their own.
   return (await import("../config/spelling.ts")).asSpelled(configuration, fetch, before);

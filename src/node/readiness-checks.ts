@@ -127,7 +127,7 @@ export function routesCheck(routes: () => RouteView[]): ReadinessCheck {
     name: "routes",
     severity: "warning",
     every_ms,
-    // Reads every route, which is too much for each probe.
+    // The check runs at intervals, because reading every route would take too long for each probe.
     async run() {
       const models = modelsWithoutRoute(routes());
       if (models.length === 0) return null;

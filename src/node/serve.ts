@@ -16,7 +16,10 @@ import { reload, reportAtStart } from "./reloading.ts";
 import { type WarmUpParts, warmUp, warmUpInIdleMoments } from "./warm-up.ts";
 import { consoleText, createDemo, type Demo, firstOrganizationText, welcomeText } from "./welcome.ts";
 
-/** Throws what has failed; the embedded database, too, which a new process opens again. */
+/**
+ * Throws the failure that ended it. This may be a failure of the embedded database, which a new process then opens
+ * again.
+ */
 export async function serve(asked: Serving): Promise<number> {
   const { configuration, database, member, waiting } = asked;
   const log = logOf(configuration.current, member);

@@ -7,17 +7,21 @@ import { isatty } from "node:tty";
 export interface Signals {
   /** Resolves with the name of the signal to stop. Call it again for a second signal. */
   stopAsked(): Promise<NodeJS.Signals>;
-  /** If the process was asked to reload before, but not before `stopAsked`, `reload` is called at once. */
+  /**
+   * Calls `reload` for each SIGHUP that asks for it; immediately, if one has come since the first call of `stopAsked`.
+   */
   onReload(reload: () => void): void;
 }
 
-/** How soon a second SIGINT belongs to the first: npm passes on Ctrl-C, which the terminal has sent to all its processes. */
+/**
+ * A second SIGINT within this time is ignored: npm passes on Ctrl-C, which the terminal has sent to all its processes.
+ */
 const same_ms = 200;
 
 export function processSignals(now_ms = () => performance.now()): Signals {
   const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor));
   const hasLostTerminal = () => terminals.some((descriptor) => !isatty(descriptor));
-  // The system and the shell both send SIGHUP when a terminal closes, and the second signal does not ask to hurry.
+  // The system and the shell both send SIGHUP when a terminal closes, so only the first one counts.
   let isHungUp = false;
   let isReloadAsked = false;
   let interrupted_ms = Number.NEGATIVE_INFINITY;

@@ -20,8 +20,8 @@ import { disposable, type Foundation } from "./foundation.ts";
 import { randomBytes, sealingOf } from "./sealing.ts";
 
 /**
- * Bounds for unknown codes and tokens. A code or token takes one of the places for look-ups until the issuer has
- * answered, so there are many places. The owner of a refresh token is only known after its look-up, so the limit of
+ * Bounds for unknown codes and tokens. A code or token occupies one of the slots for look-ups until the issuer has
+ * answered, so there are many slots. The owner of a refresh token is only known after its look-up, so the limit of
  * look-ups that find nothing is so high that only many addresses together can reach it.
  */
 const unknownLimits: UnknownCredentialLimits = {
