@@ -23,7 +23,9 @@ export interface EngineModel {
   /** The kind that the engine reports; null if it reports none. */
   kind: ModelKind | null;
   contextTokens: number | null;
-  /** Whether that is the context of the model itself, of which the engine may serve less (served-context.ts). */
+  /**
+   * Whether `contextTokens` is the context of the model itself, of which the engine may serve less (served-context.ts).
+   */
   isOwnContext?: boolean;
   outputTokens_max: number | null;
   /** Null if the engine reports no capabilities. */

@@ -84,7 +84,7 @@ interface InitDraft {
  * file.
  */
 export async function initConfiguration(options: InitOptions): Promise<InitDraft> {
-  // One after another: two names may lead to one engine, and a question can make it load a model.
+  // Engines are asked one after another, because two names may lead to the same one, which may load a model to answer.
   const drafted: DraftEngine[] = [];
   for (const engine of options.engines) drafted.push(await draftEngine(engine, options));
   const models = [...Map.groupBy(drafted.flatMap(servedBy), ({ id }) => id).keys()];
@@ -117,7 +117,7 @@ async function draftEngine(
   const rows = upstreamRows(verdictsOf(findings), dialect, name);
   if (asked) found.set(asked.name, [...(found.get(asked.name) ?? []), ...findings]);
   const kept = checked ? keyVariable : null;
-  // Read after the questions, for which the engine has loaded a model.
+  // Ollama tells the context of a loaded model only, and the questions have made it load the models.
   const served = await withServedContexts(models, url, ask);
   return { name: upstream, url, protocol, keyVariable: kept, nowSeconds, rows, found, unasked, models: served };
 }
@@ -231,7 +231,7 @@ function entryOf(served: Served, similar: Model | null, others: readonly Served[
   ];
 }
 
-/** A comment on a context that the engine may not serve. `isKnown`: the catalog has one. */
+/** A comment on a context that the engine may not serve. `isKnown`: the default catalog knows the model's context. */
 function contextNote({ contextTokens, isOwnContext }: EngineModel, isKnown = false): string {
   if (isOwnContext) return "   # the model's own: Ollama serves what 'ollama ps' says, often 4096";
   return contextTokens === null && !isKnown ? "   # a guess: the engine does not report it" : "";
@@ -301,7 +301,7 @@ function guessOf(model: EngineModel, similar: Model | null, findings: readonly F
 /** The smallest context of the usual embedding models. If the engine takes more, the operator can raise it. */
 const measured_tokens_default = 8192;
 
-/** A context that most engines can hold. An engine that cannot refuses the request itself. */
+/** A context that most engines can hold. An engine with a smaller one refuses longer requests itself. */
 const context_tokens_default = 131_072;
 
 /** JSON strings are YAML strings. A `${` in a name must not be taken for a variable. */

@@ -1,13 +1,13 @@
 /**
- * The default catalog: 31 open-weight models as their makers published them. Dates are those of the release; windows and
- * caps are in tokens. Where a maker names no cap or advised length for an answer, the window alone bounds it.
+ * The default catalog: 31 open-weight models as their makers published them. Dates are those of the release; windows
+ * and caps are in tokens. Where a maker names no cap or advised length for an answer, the window alone bounds it.
  *
  * Capabilities are what the model was made for: `structured_output` where the maker speaks of JSON, schemas or function
  * calling; `parallel_tools` where its format knows several calls in one turn (Llama 3 and gpt-oss do not); `logprobs`
  * where an answer is not preceded by reasoning, whose tokens would be mixed up with it.
  *
- * Prices are dollars for a million tokens, relative to each other by the size of what has to be computed. They are no one's
- * price list.
+ * Prices are dollars for a million tokens. They are in proportion to the computation that a token needs, and are no
+ * one's price list.
  */
 import type { Model, Prices, TokenizerName } from "../core/inference/model.ts";
 import type { Capability } from "../core/inference/request.ts";
@@ -70,8 +70,8 @@ const rows: Row[] = [
 ];
 
 /**
- * The tokenizers of models whose vocabulary and chat template the service has (src/features/tokenizers). The tokens of others
- * are estimated.
+ * The tokenizers of models whose vocabulary and chat template the service has (src/features/tokenizers). The tokens of
+ * other models are estimated.
  */
 const tokenizers: Record<string, TokenizerName> = {
   "openai/gpt-oss-20b": "o200k_harmony",

@@ -42,7 +42,7 @@ const atStart = (Object.keys(sections) as (keyof typeof sections)[]).filter(
   (name) => sections[name].applies === "start",
 );
 
-/** The parts of a configuration that take effect only at a start: those sections, and `storage`. */
+/** The parts of a configuration that take effect only at a start: the sections in `atStart`, and `storage`. */
 export type StartParts = Partial<Pick<Configuration, keyof typeof sections>> & Pick<Configuration, "storage">;
 
 export function startPartsOf(configuration: StartParts): StartParts {

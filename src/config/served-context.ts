@@ -1,11 +1,13 @@
 /**
- * The contexts that Ollama serves. They are its own setting (OLLAMA_CONTEXT_LENGTH, or 4,096 tokens on a small GPU), not
- * the models', and it cuts off the front of a longer prompt without a word.
+ * The contexts that Ollama serves. Ollama's own setting (OLLAMA_CONTEXT_LENGTH, or 4,096 tokens on a small GPU) decides
+ * them, not the model, and Ollama cuts off the beginning of a longer prompt without an error.
  */
 import { type Ask, type EngineModel, firstCount } from "./engine.ts";
 import { record } from "./record.ts";
 
-/** The models with the contexts that are served of those that Ollama has loaded. Others stay as they are. */
+/**
+ * The models, where each one that Ollama has loaded has the context that Ollama serves. Other models stay as they are.
+ */
 export async function withServedContexts(
   models: readonly EngineModel[],
   url: string,

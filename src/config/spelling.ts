@@ -65,7 +65,7 @@ function spelledAs(listed: readonly string[], configuration: Configuration, isAw
   };
 }
 
-/** Returns the engine's name for a public id, or null. An engine of one model is meant by every id. */
+/** Returns the engine's name for a public id, or null. If the engine lists a single model, every id stands for it. */
 function spellingOf(names: readonly string[]): (id: string) => string | null {
   if (names.length === 1) return () => names[0]!;
   const bySmall = new Map(names.map((name) => [name.toLowerCase(), name]));

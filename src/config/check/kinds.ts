@@ -16,9 +16,9 @@ interface KindQuestion {
 const [word, document] = ["hello", "The tide is out at noon."];
 
 /**
- * The questions, in the order in which they decide. Engines that generate answer bare prompts too, and some rank with
- * the vectors of any embedding model (vLLM), while others return a meaningless vector for a model that ranks
- * (llama.cpp).
+ * The questions. The first that is answered decides the kind, so their order matters: chat engines answer bare prompts
+ * too, and some engines rank with the vectors of any embedding model (vLLM), while others return a meaningless vector
+ * for a model that ranks (llama.cpp).
  */
 const kindQuestions: readonly KindQuestion[] = [
   {
@@ -118,8 +118,8 @@ function questionOf(kind: ModelKind): string {
 /** Statuses that say nothing about the request: the key is wrong, the time is up, or the engine is busy. */
 const passing = new Set([401, 402, 403, 408, 425, 429]);
 /**
- * llama.cpp answers a chat with this status if it was started to embed. Other engines may fail so once, and are asked
- * again.
+ * llama.cpp answers a chat with this status if it was started to embed. Other engines may return it once by accident,
+ * so the question is repeated.
  */
 const failing = 500;
 /** The status of a server that lacks the path, or was not started for it. */

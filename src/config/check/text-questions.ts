@@ -105,7 +105,8 @@ const stops: CheckQuestion = {
 };
 
 /**
- * A question for each sampling field: does the engine read it? An engine that refuses a value of the wrong type does.
+ * A question for each sampling field: does the engine read it? An engine that refuses a value of the wrong type reads
+ * the field.
  */
 const sampling = samplingFields.map(
   (name): CheckQuestion => ({

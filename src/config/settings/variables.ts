@@ -37,7 +37,9 @@ const address = (pattern: RegExp, example: string) => (text: string) =>
 
 const redisForm = address(/^rediss?:\/\/\S+$/i, "redis://host:6379");
 
-/** Refuses what the client of Redis would misread, or refuse only when it connects, and without saying which URL. */
+/**
+ * Refuses a URL that the client of Redis would misread, or would refuse only when it connects, without naming the URL.
+ */
 const redisAddress = (text: string) =>
   redisForm(text) ??
   (isWhole(text)
