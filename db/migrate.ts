@@ -1,7 +1,8 @@
 /**
  * Brings a database to the shape that this build knows. Each migration runs in a transaction that first takes one
- * advisory lock and then looks what is applied, so that nodes that start together apply each one once. What was applied
- * is remembered with a checksum: an edited migration, or a database that is newer than this build, is refused.
+ * advisory lock and then checks which migrations are applied, so that nodes that start together apply each one once.
+ * What was applied is remembered with a checksum: an edited migration, or a database that is newer than this build, is
+ * refused.
  */
 import administration from "./migrations/0001_baseline/administration.sql" with { type: "text" };
 import audit from "./migrations/0001_baseline/audit.sql" with { type: "text" };
@@ -35,8 +36,8 @@ export interface Migration {
 }
 
 /**
- * The files that a new database begins with, one for each subject. The order matters: SQL functions need functions of
- * earlier files.
+ * The files that create a new database, one for each area. The order matters: SQL functions need functions of earlier
+ * files.
  */
 const baseline = [
   directory,

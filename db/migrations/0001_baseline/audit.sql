@@ -22,8 +22,9 @@ create table usage_audit (
 insert into usage_audit (read_until, sealed_until)
 select now.id, now.id from (select pg_current_xact_id()::text::bigint) now (id);
 
--- Lets the numbers go on after the greatest that a record has, on another server than that which gave it; returns what is
--- added to the numbers of transactions from now on. One caller at a time reads on, or lets numbers go on.
+-- On a server whose transaction numbers are lower than those that the audit has read (the database was restored there), raises
+-- `ahead`, so that new records get numbers above those of all records. Returns `ahead`. The lock on the row excludes a
+-- concurrent reading of records.
 create function usage_go_on() returns bigint
   language plpgsql volatile
   set enable_seqscan = off set jit = off
@@ -118,9 +119,9 @@ create function usage_audit_read(most bigint) returns boolean
   end $$;
 
 -- Returns digests of records for the chain of the audit log, of transactions whose number is at least `since` and below
--- `until`. There is a row for each month of the records' IDs. In it is a digest for each transaction, in the order of the
--- transactions: over all columns of its records, in the order of their IDs, written by settings that belong to this function.
--- The function names the columns, so that one that is added later changes no digest.
+-- `until`. There is a row for each month of the records' IDs. It has a digest for each transaction, in the order of the
+-- transactions: over all columns of its records, in the order of their IDs. The function sets the formats in which values
+-- become text, and names the columns, so that neither another setting nor a column that is added later changes a digest.
 create function usage_digests(since bigint, until bigint)
   returns table (month text, records bigint, nanos bigint, last_ended_at text, digests text)
   language sql stable

@@ -52,7 +52,7 @@ create table organization (
   has_subjects boolean not null default false,
   -- False until the first limit for models is set. Until then, a batch of the ledger looks for no such limits.
   has_models boolean not null default false,
-  -- How long a secret works from its making, and a key from its last use. Null does not limit.
+  -- How many days a secret works after its creation, and a key after its last use. Null: without limit.
   key_lifetime_max_days integer check (key_lifetime_max_days between 1 and 3650),
   key_unused_max_days integer check (key_unused_max_days between 1 and 3650),
   closed_at timestamptz check ((closed_at is not null) = (status = 'closed')),

@@ -1,5 +1,5 @@
--- Invitations: the first who signs in by the issuer with the verified address gets the membership (docs/identity.md,
--- Invitations).
+-- Invitations: the first person who signs in through the issuer with this verified address gets the membership
+-- (docs/identity.md, Invitations).
 create table invitation (
   id uuid primary key,
   organization_id uuid not null references organization (id) on delete cascade,

@@ -35,11 +35,11 @@ create type usage_settle_command as (
   upstream text, attempts integer, tried jsonb, first_part_ms bigint, report_rejected jsonb
 );
 
--- Answers are JSON, each an array behind a comma: a row of columns for each would cost more than all that is decided. An
+-- Answers are JSON, each an array behind a comma: a row of columns for each would cost more than all decisions of a batch. An
 -- answer has the command's position and a word. An admission's answer then has what the admission saw, unless the word is
 -- `over` or `unknown`. At the end is what was granted or charged: nanos, and for an admission also its output tokens, its
--- source, and the team of its key. A refused admission has there the zone of its organization's calendar, if there is one;
--- a growth without room has the limits that leave none.
+-- source, and the team of its key. A refused admission has there the zone of its organization's calendar, if there is one; a
+-- growth without room has the limits that leave none.
 --
 -- An admission saw the state just before it:
 -- - Its organization, by its number in the batch. The batch's answer lists the organizations once: when the three windows

@@ -156,9 +156,9 @@ create function usage_recover(
     -- Makes missing partitions before any lock is taken: requests of a node whose clock is far off may need them.
     perform usage_partition(request_id) from unnest(lapsed) request_id;
     if cardinality(far) > 0 then
-      -- A checkpoint would take a hold for gone whose row somebody else changes while it waits for the row. So its
-      -- organization is locked here too, with those of the lapsed holds: locks that are taken in two steps could wait for
-      -- each other.
+      -- A checkpoint that waits for a hold's row while somebody else changes the row would take the hold for gone. So the
+      -- organizations of these holds are locked here too, together with those of the lapsed holds: two sessions that took the
+      -- locks in two steps could wait for each other.
       now_locked := usage_lock(array(
         select distinct h.organization_id from usage_hold h where h.request_id = any (far || lapsed)));
       update usage_hold h set lease_until = now_locked + h.lease_ms * interval '1 millisecond'

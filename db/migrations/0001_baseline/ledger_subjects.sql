@@ -1,4 +1,4 @@
--- Keys, people and teams as subjects of the ledger (docs/design/usage.md, Budgets): a limited one has counters of its own,
+-- Keys, people and teams as subjects of the ledger (docs/design/usage.md, Budgets): a limited subject has counters of its own,
 -- like its organization, with the organization's window boundaries and under the organization's lock.
 
 -- The id of the subject that stands for a person in an organization.

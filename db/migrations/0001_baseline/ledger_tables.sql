@@ -304,9 +304,9 @@ create table output_calibration (
   updated_at timestamptz not null
 ) with (fillfactor = 50);
 
--- What shows that a store has gone back to an earlier state: a replica took over without the last commits of its primary,
--- or a backup was restored. Nodes remember the last answers that they got. If the store no longer has what these say, that
--- is noted here (docs/design/metering.md, A store that wakes up in the past).
+-- These tables show that a store has gone back to an earlier state, because a replica took over without the last commits of its
+-- primary, or because a backup was restored. Nodes remember the last answers that they got. If the store no longer has what
+-- these say, that is noted here (docs/design/metering.md, A store that wakes up in the past).
 
 -- The id of this ledger, which its copies have too. What nodes remember of the ledger elsewhere is stored under this id.
 create table usage_ledger (

@@ -63,7 +63,7 @@ create function usage_upkeep_goes_on() returns integer
     returning date_part('day', clock.at - least(clock.at, a.upkept_at))::integer
   $$;
 
--- The time by which the upkeep tells what is old: never later than the store's.
+-- The time by which the upkeep decides what is old: never later than the store's clock.
 create function usage_upkept_at() returns timestamptz
   language sql stable parallel safe
   as $$ select least(store_now(), upkept_at) from usage_audit $$;
@@ -97,8 +97,9 @@ create function usage_drop_month(partition text) returns void
     end if;
   end $$;
 
--- Summarises anew one of so many parts of each BRIN index on the tables from which old rows are deleted. Deleting narrows no
--- summary. A page that is used again would otherwise be read for every time between its oldest row ever and its newest.
+-- Computes anew the summaries in part number `part` of `parts` of each BRIN index on the tables from which old rows are
+-- deleted. Deleting rows narrows no summary. Otherwise a page that is used again would be read for every time between the
+-- oldest row that it ever had and its newest.
 create function usage_narrow(part integer, parts integer) returns void
   language sql volatile
   as $$

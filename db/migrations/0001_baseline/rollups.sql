@@ -292,8 +292,8 @@ create function usage_unrolled(since bigint, until bigint)
     group by 1, 3
   $$;
 
--- What a subject had used of the windows in force before it was counted. Of the records that are in roll-ups, those of days
--- are read on which the roll-ups say that something counts in the subject: many new ones have never been used.
+-- What a subject had used of the windows in force before it was counted. Of the records in roll-ups, only those of days are
+-- read for which the roll-ups have usage of the subject, since many new subjects have none.
 create function usage_earlier(own usage_subject) returns setof usage_opening
   language sql stable
   set enable_seqscan = off set jit = off
