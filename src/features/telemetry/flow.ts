@@ -25,7 +25,7 @@ export function flow(): Flow {
   let readings: CounterReading[] = [];
   return {
     add(now) {
-      // One reading that is older than the window stays, so that the readings span all of it.
+      // One reading that is older than the window stays, so that the readings span the whole window.
       const first = readings.findLastIndex(({ at_ms }) => at_ms <= now.at_ms - window_ms);
       readings = [...readings.slice(Math.max(0, first)), now];
       return ratesBetween(readings[0]!, now);

@@ -151,7 +151,7 @@ function causeOf(cause: unknown): string {
   return masked(text.slice(0, 2 * cause_chars_max)).slice(0, cause_chars_max);
 }
 
-/** The stack, whose first line says the error's own cause too, which a stack leaves out. */
+/** The stack, with the message of the error's cause in its first line, because a stack leaves the cause out. */
 function withReason({ stack, message, cause }: Error): string {
   const text = stack ?? message;
   return cause instanceof Error ? text.replace(message, () => `${message} (because: ${cause.message})`) : text;

@@ -1,7 +1,7 @@
 /**
  * The metrics of a node with several workers: the reports of all workers as one text. Counters and histograms are
- * added; gauges are combined as their rows say (`across`). The counts of workers that have ended are included.
- * Otherwise a sum would fall, which Prometheus takes for a restart of the node, and it would count everything again.
+ * added; gauges are combined as their rows say (`across`). The counts of workers that have ended are included. Without
+ * them a sum would fall: Prometheus would take that for a restart of the node, and would count everything again.
  */
 
 import type { Format, Told, ToldValue } from "../../core/http/observer.ts";

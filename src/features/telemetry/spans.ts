@@ -92,8 +92,8 @@ export class Spans implements RequestTrace {
     return {
       headers: traceHeaders(span),
       ended: (outcome: AttemptKind, status: number | undefined, report: EngineReport) => {
-        // The caller's ids are set at the span's end: the span may begin before the ledger admits the request, and only then
-        // is its team known.
+        // The caller's ids are set at the span's end: the span may begin before the ledger has admitted the request,
+        // and the request's team is known only after that.
         span.setAttributes({ ...reportAttributes(report), ...this.#callerIds });
         span.setAttribute("sluice.attempt.outcome", outcome);
         if (status !== undefined) span.setAttribute("http.response.status_code", status);
