@@ -46,7 +46,7 @@ export function questions<Told>(wait_ms: number): Questions<Told> {
     },
     gone(worker) {
       for (const one of open.values()) {
-        // An answer that it gave is left out: the caller counts the worker among those that have ended by now.
+        // The worker's answer is dropped, because the caller already counts the worker among those that have ended.
         if (one.answers.has(worker)) one.answers.set(worker, null);
         closed(one, worker);
       }
