@@ -9,7 +9,7 @@ import { isFailing } from "../../core/operations/health.ts";
 import { Countdown } from "../../core/time/cancellation.ts";
 import type { Clock } from "../../core/time/clock.ts";
 
-/** How long a check may run. After that its result is that the other party does not answer. */
+/** How long a check may run. A check that takes longer fails, because the other party does not answer. */
 const check_ms = 3500;
 /**
  * The extra age that a result may have, beyond the check's interval and `check_ms`: a busy process runs its timers
