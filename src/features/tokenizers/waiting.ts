@@ -1,6 +1,6 @@
 /**
- * The bodies that wait for a worker. Those that a settlement needs come first, and the organizations take turns with
- * theirs, so that one of them fills neither the workers nor the room. Pure.
+ * The bodies that wait for a worker. Those that a settlement needs come first, and the organizations take turns, so
+ * that none of them occupies all workers or the whole queue. Pure.
  */
 
 export interface WaitingBody {
@@ -14,7 +14,7 @@ interface Room {
   waiting_bytes_max: number;
 }
 
-/** An organization may fill this share of the room. */
+/** An organization's bodies may fill this share of the queue. */
 const share_max = 1 / 4;
 
 export class WaitingBodies<Body extends WaitingBody> {
@@ -32,7 +32,7 @@ export class WaitingBodies<Body extends WaitingBody> {
     return this.#count;
   }
 
-  /** Lets the body wait; returns false if there is no room. */
+  /** Adds the body to the queue; returns false if the queue has no room for it. */
   add(body: Body): boolean {
     const { waiting_max, waiting_bytes_max } = this.#room;
     const line = this.#lines.get(body.organization) ?? [];
