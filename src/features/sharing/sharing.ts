@@ -136,7 +136,10 @@ class Exchanges {
     if (!this.#isStopped) slots.serve();
   }
 
-  /** The interval if an exchange is due at once. A store that does not answer is given time. */
+  /**
+   * The least time between two exchanges, also if one is due immediately. It is longer after failures, to spare the
+   * store.
+   */
   get #soonest_ms(): number {
     return this.#failures === 0 ? rest_ms : this.#interval_ms();
   }
