@@ -13,8 +13,8 @@ import { type ExistingSecretsStore, fingerprint_bytes } from "./store/existing-s
 const existingSecrets_max = 3 * 2 ** 20;
 const retry_ms = 1_000;
 /**
- * The longest time after which all secrets are read anew, because only reading forgets those that no longer exist: access
- * tokens last an hour. Each process waits for another part of it, at least half.
+ * The longest time after which all secrets are read anew, because only reading forgets those that no longer exist:
+ * access tokens last an hour. Each process waits for a random part of that time, at least half.
  */
 const again_ms = 24 * 3_600_000;
 
