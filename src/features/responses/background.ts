@@ -58,7 +58,10 @@ export async function* endsWithFailure(events: Events, keeping: Keeping): Events
   }
 }
 
-/** The current state of a response, for its client. If it is complete, it can also be continued: it is stored. */
+/**
+ * The current state of a response, for its client. A completed response was also stored by then, so that it can be
+ * continued.
+ */
 export async function toldResponse(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   const response = await currentResponse(needs, kept);
   const isComplete = response?.status === "completed" || response?.status === "incomplete";
@@ -96,7 +99,9 @@ export async function followCancels({ answers, open }: Pick<KeptParts, "answers"
   for (const one of begun) if (!running.has(one.requestId)) one.cancel();
 }
 
-/** Waits until the run of a response is settled, which it is only after its response was stored; not for ever. */
+/**
+ * Waits until the run of a response is settled, which happens only after the response was stored. The wait is limited.
+ */
 export async function untilSettled({ kept: { clock }, ledger }: KeepingNeeds, name: LogName): Promise<void> {
   const until_ms = clock.now_ms() + stops_ms_max;
   while (clock.now_ms() < until_ms) {

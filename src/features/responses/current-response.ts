@@ -170,7 +170,7 @@ export function gone(): Fault {
   );
 }
 
-/** The fault of a repeat whose first request has failed, and told its own client alone why. */
+/** The fault of a repeated request whose first request failed, and told the reason only to its own client. */
 export function neverBegun(): Fault {
   return new Fault(
     "upstream_unavailable",
