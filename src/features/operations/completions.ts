@@ -23,7 +23,7 @@ const engine: EngineShape<CompletionsRequest> = {
     model,
     prompt: promptOf({ ...wire, prompt: wire.prompt }),
     max_tokens: request.outputTokens_max,
-    // Engines that fill nothing in refuse the field whatever it holds.
+    // Engines without infill refuse a `suffix`, even an empty one, so an empty one is left out.
     suffix: wire.suffix || undefined,
     // The engine transformers fails on an empty list.
     stop: wire.stop?.length ? wire.stop : undefined,
@@ -47,7 +47,7 @@ const engine: EngineShape<CompletionsRequest> = {
   decoder: (wire, identity, context) => new ChoiceDecoder(identity, context, generatedFor(wire)),
 };
 
-/** As `infill`, where an engine lacks what it lacks elsewhere. */
+/** Like `infill`, but it also refuses the fields that the engine does not support in an ordinary completion. */
 const filling: EngineShape<CompletionsRequest> = {
   ...infill,
   lacks: (wire, dialect) => engine.lacks?.(wire, dialect) ?? infill.lacks?.(wire, dialect) ?? null,

@@ -31,7 +31,10 @@ function behindText(prompt: string): Generated {
   };
 }
 
-/** The length of their text is not known. Engines send the echo in the first piece, of which nothing is counted. */
+/**
+ * Handles prompts of token ids, whose length as text is not known. Engines send the echo in the first piece, of which
+ * nothing is counted.
+ */
 function behindTokenIds(): Generated {
   let isBegun = false;
   return (piece) => {

@@ -24,7 +24,7 @@ import type { EngineShape } from "./engine.ts";
 
 /** The fields of the contract that have the same name and form at `/infill`. */
 const alike = new Set(["temperature", "top_p", "seed", "frequency_penalty", "presence_penalty"]);
-/** All others. The fields that are in neither are those of the model's `extra_params`, which are sent unchanged. */
+/** All other fields of the contract. Fields in neither set are the model's `extra_params`, which are sent unchanged. */
 const translated = new Set(Object.keys(CompletionsRequest.properties).filter((name) => !alike.has(name)));
 
 export const infill: EngineShape<CompletionsRequest> = {

@@ -1,4 +1,7 @@
-/** Makes an operation from a `Passing` (passing.ts): all that is done with a request whose answer is passed on. */
+/**
+ * Makes an operation from a `Passing` (passing.ts): everything from reading a request to sending the answer that is
+ * passed on.
+ */
 
 import type { TSchema } from "typebox";
 import type { Principal } from "../../core/auth/verdict.ts";
