@@ -89,7 +89,7 @@ function less(one: RateReading | null, other: RateReading | null): RateReading |
   return one && (!other || one.remaining <= other.remaining) ? one : other;
 }
 
-/** For each limit, the reading of the subject with the least left, made from counts in the order of the subjects. */
+/** For each limit, the reading of the subject that has the least left. `counts` and `subjects` have the same order. */
 export function tightestOf(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateReadings {
   return tightestReadings(counts.map((count, place) => readingsOf(count, subjects[place]!.limits)));
 }

@@ -18,7 +18,7 @@ interface Entry {
   end_ms: number;
   requests: number;
   tokens: number;
-  /** The second in which all requests are counted in this one entry; null if the entry counts a single request. */
+  /** The number of the second whose requests share this entry; null if the entry counts a single request. */
   second: number | null;
 }
 

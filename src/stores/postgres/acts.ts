@@ -94,8 +94,8 @@ export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, ac
 }
 
 /**
- * Records what a request with an idempotency key creates. Returns null for the first request with this key, else what
- * an earlier one created. Of two simultaneous requests, the second waits for the first.
+ * Records the id of the thing that a request with an idempotency key creates. Returns null for the first request with
+ * this key, else the id that an earlier one recorded. Of two simultaneous requests, the second waits for the first.
  */
 export async function repeated(
   tx: Transaction,

@@ -21,7 +21,8 @@ const lasting = `(
 
 /**
  * Carries out an act on a person or an operator, whose row `lock` locks. Such acts run one after the other, so that
- * each sees the effects of those before. Returns `last_admin`, and changes nothing, if no administrator would be left.
+ * each sees the effects of the earlier ones. Returns `last_admin`, and changes nothing, if no administrator would be
+ * left.
  */
 export async function keepingAdministrator<Row, Answer>(
   db: Database,

@@ -12,9 +12,9 @@ export async function assertWritable(db: Database): Promise<void> {
 }
 
 /**
- * The reason why nothing can be admitted; null: admissions work. Resolves within `timeout_ms` and never rejects. A row
- * is written into the table of admissions, and rolled back: a read-only database or a full disk fails this as it would
- * fail an admission.
+ * The reason why nothing can be admitted; null: admissions work. Resolves within `timeout_ms` and never rejects. Tries
+ * to write a row into the table of admissions, and rolls it back: on a read-only database or a full disk, this fails as
+ * an admission would.
  */
 export async function whyNoAdmission(db: Database, timeout_ms: number): Promise<string | null> {
   try {

@@ -1,6 +1,6 @@
 /**
- * Makes a function that looks things up by their names. One query answers all calls of one turn of the event loop, and
- * has each name once. Nothing is cached: a later call is looked up anew.
+ * Makes a function that looks things up by their names. One query serves all calls of one turn of the event loop, and
+ * contains each name once. Nothing is cached: a later call is looked up anew.
  */
 export function batched<Asked, Found>(
   nameOf: (asked: Asked) => string,

@@ -27,7 +27,7 @@ export interface Transaction {
   /** Runs several statements in one implicit transaction, without parameters or rows. */
   exec(sql: string): Promise<void>;
   /**
-   * Runs `work` in a transaction; inside one, in a savepoint. Rolls back if `work` throws, and throws the same.
+   * Runs `work` in a transaction; inside one, in a savepoint. Rolls back if `work` throws, and throws the same error.
    * `statement_ms`: how long a statement may take, if that is more than usual. Few transactions with this option run at
    * a time, and others wait at most `statement_ms` for their turn. PGlite sets no limit.
    */
@@ -42,10 +42,10 @@ export interface Transaction {
 
 export interface Database extends Transaction {
   /**
-   * Opens a connection of its own. Its queries are sent in the order of the calls, without waiting for each other, and
-   * each is its own transaction. `settings` apply to this connection (`{ plan_cache_mode: "force_generic_plan" }`); on
-   * PGlite, which has one connection, to the whole database. `statement_ms`: how long a statement may take, if that is
-   * more than usual; PGlite sets no limit.
+   * Opens a lane: a connection that only the caller uses. Its queries are sent in the order of the calls, without
+   * waiting for each other, and each is its own transaction. `settings` apply to this connection (`{ plan_cache_mode:
+   * "force_generic_plan" }`); on PGlite, which has one connection, to the whole database. `statement_ms`: how long a
+   * statement may take, if that is more than usual; PGlite sets no limit.
    */
   lane(settings?: Record<string, string>, options?: { statement_ms?: number }): Promise<Lane>;
   /**

@@ -47,7 +47,10 @@ interface PendingCall {
   reject(error: DatabaseError): void;
 }
 
-/** Starts the thread, which loads its engine at once. Until it is asked to open a folder, it keeps no process alive. */
+/**
+ * Starts the thread, which begins to load its engine immediately. Until it is asked to open a folder, it keeps no
+ * process alive.
+ */
 export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   const worker = startWorker(isCompiled);
   worker.unref();
@@ -80,7 +83,7 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   worker.onerror = ({ message }) => lost(`its thread failed: ${message}`);
   worker.addEventListener("close", () => lost("its thread has ended"));
 
-  /** Sends a request to the thread at once. The process stays alive while an answer is awaited. */
+  /** Sends a request to the thread immediately. The process stays alive while an answer is awaited. */
   function ask(work: Work): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const number = questions++;

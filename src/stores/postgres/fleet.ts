@@ -44,7 +44,7 @@ export async function onOneNode<T>(
 
 /**
  * The work under way on each embedded database, by the name of the lock. An advisory lock would exclude nothing there:
- * the one process has one session, and Postgres grants a session a lock again that it already holds.
+ * the one process has one session, and Postgres grants a lock again to the session that already holds it.
  */
 const underWay = new WeakMap<Database, Map<string, Promise<unknown>>>();
 

@@ -189,8 +189,8 @@ const makingRoom = `
 
 /**
  * Finds expired rows by their ids, which begin with the time by the clock of the node that made them. They are kept a
- * day longer, because that clock may be slow. Logs in the database go with their rows: after a crash in between, nothing
- * would name them.
+ * day longer, because that clock may be slow. Logs in the database are deleted in the same statement as the rows that
+ * name them, so that a crash leaves no log that no row names.
  */
 const forgetting = `
   with gone as (

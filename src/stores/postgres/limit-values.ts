@@ -72,8 +72,8 @@ export async function setLimits(
 }
 
 /**
- * A value that is to be changed: its kind, the models it is for, its current value and its new value. A value is null
- * if there is none.
+ * A change of one stored value of limits: the value's kind, the models that it is for, its limits before (`from`) and
+ * after (`to`). Null: there is no such value.
  */
 interface Differing {
   kind: "own" | "keys" | "members" | "raise";

@@ -111,9 +111,9 @@ function sessionOf(thread: DatabaseThread, send: Send): Session {
 }
 
 /**
- * Orders the work on the single session of the embedded database. Statements are sent at once and answered in order, so
- * many may be pending; a transaction has the session for itself until it ends. All are served in the order of their
- * arrival.
+ * Orders the work on the single session of the embedded database. Statements are sent without waiting and answered in
+ * order, so many may be pending; a transaction has the session for itself until it ends. All are served in the order of
+ * their arrival.
  */
 interface Turns {
   /** `send` must send its statement before it returns. */
@@ -163,7 +163,7 @@ async function transaction<T>(session: Session, idle_ms: number, work: (tx: Tran
     // fails then, so one is sent here to get the error.
     if (hasFailed) await session.exec("select 1");
   } catch (error) {
-    // If this fails too, the engine has failed, and all later calls fail.
+    // If the rollback fails too, the engine has failed, and all later calls fail.
     await session.exec("rollback").catch(() => {});
     throw error;
   } finally {

@@ -8,8 +8,8 @@ import { DatabaseError } from "./database-error.ts";
 
 export interface Pool {
   /**
-   * Calls `send` with a connection, on which it must send one statement at once: a moment later the connection may be
-   * in a transaction.
+   * Calls `send` with a connection, on which it must send one statement immediately: a moment later the connection may
+   * be in a transaction.
    */
   shared<T>(send: (connection: DatabaseConnection) => Promise<T>): Promise<T>;
   /** Runs `work` on a connection that nobody else uses until `work` has ended. */

@@ -18,8 +18,8 @@ export async function refreshLimits(tx: Statements, owner: string, only: readonl
 /** Like `refreshLimits`, for a person whose membership in these organizations has changed. */
 export async function refreshPerson(tx: Statements, owners: readonly string[], person: string): Promise<string[]> {
   if (owners.length === 0) return [];
-  // All locks are taken before the first change is recorded. To record a change locks one more row, the one that
-  // numbers the changes.
+  // All locks are taken before the first change is recorded. To record a change also locks the row that has the number
+  // of the last change.
   await lockOrganizations(tx, owners);
   await tx.query("select usage_lock(array(select id from unnest($1::uuid[]) id order by id))", [owners]);
   const rows = await tx.query<{ id: string }>(

@@ -27,7 +27,8 @@ type Begun = Exclude<RefreshBegun, { is: "reused" }> | { is: "reused"; keyId: st
  * has to end.
  */
 export async function beginRefresh(tx: Transaction, hash: Uint8Array, times: Times): Promise<Begun> {
-  // The sign-in is locked before the token is read, so that a caller who waited sees the effect of the one before.
+  // The sign-in is locked before the token is read, so that a caller who waited for the lock sees what the caller
+  // before has done.
   const [row] = await tx.query<Row>(
     `select s.key_id as "keyId", s.person_id as "personId", k.organization_id as "organizationId", s.issuer, s.tokens,
        s.ended_at is not null or k.revoked_at is not null or coalesce(s.ends_at <= store_now(), false)

@@ -7,7 +7,7 @@ import { type LateEntry, tokensWithLate } from "./ledger-late.ts";
 
 /**
  * The columns of the tables of holds, records and refusals, each of which has some of them; the person of the key; and
- * the names.
+ * the names of key, person and team.
  */
 export interface RequestRow {
   request_id: string;

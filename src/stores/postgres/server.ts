@@ -40,7 +40,7 @@ export function poolShare(processes: number): number {
 export type ServerOptions = Partial<typeof defaults>;
 
 /**
- * Connects and sends one query, so that a wrong address fails at once. Throws DatabaseError (`unavailable`, or the
+ * Connects and sends one query, so that a wrong address fails immediately. Throws DatabaseError (`unavailable`, or the
  * server's SQLSTATE) with a message that names host, port and database, never the password.
  */
 export async function serverDatabase(url: string, options: ServerOptions = {}): Promise<Database> {
@@ -144,7 +144,7 @@ async function transaction<T>(
     await connection.exec(`begin${statement_ms === null ? "" : `; set local statement_timeout = ${statement_ms}`}`);
     value = await inTransaction("postgres", connection, work);
   } catch (error) {
-    // If this fails too, the state of the session is unknown.
+    // If the rollback fails too, the state of the session is unknown.
     await connection.exec("rollback").catch(() => connection.discard());
     throw error;
   } finally {

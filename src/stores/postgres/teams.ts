@@ -172,8 +172,8 @@ async function limitNew(
 }
 
 export async function lockOrganization(tx: Transaction, owner: string): Promise<void> {
-  // Not locked `for update`: the creation of a key takes a shared lock on this row, too, and two creations would wait
-  // for each other.
+  // The row is not locked `for update`: the creation of a key takes a shared lock on this row, too, and two creations
+  // would wait for each other.
   await tx.drizzle
     .select({ id: organization.id })
     .from(organization)

@@ -14,7 +14,7 @@ export interface RedisConnection {
   /** Whether the keys of one script may have different hash tags. */
   isOneServer(): boolean;
   /**
-   * Runs a Lua script, on a cluster over keys with one hash tag. Rejects at once if Redis is known to be away.
+   * Runs a Lua script, on a cluster over keys with one hash tag. Rejects without waiting if Redis is known to be away.
    * `isGathered`: one call is all that its caller asks for at the moment, so it does not wait for others.
    */
   script(lua: string, how?: { isGathered: boolean }): RunScript;

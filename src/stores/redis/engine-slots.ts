@@ -9,8 +9,8 @@ import { within } from "../../core/time/cancellation.ts";
 import type { RedisConnection } from "./connection.ts";
 
 /**
- * If no process exchanged slots for this long, Redis was away for all processes, and their leases are prolonged by that
- * time.
+ * If no process exchanged slots for this long, Redis was away for all processes, and their leases are prolonged by the
+ * time that it was away.
  */
 const silence_ms = 500;
 /** An engine whose slots nobody has exchanged for this long is forgotten. */

@@ -1,10 +1,10 @@
 /**
- * Sliding rates in Redis, for many nodes: one script (rates-script.ts), which counts a request for its organization,
- * its team and its key at once, or for none of them. The requests of one turn of the event loop are sent in one call,
- * with the corrections of requests that ended (waiting-changes.ts), and are decided one by one, in their order; those
- * that come while a call is under way are sent together when it is over. All keys of an organization have its hash tag;
- * on a cluster, where all keys of a call must have the same tag, each organization has a call of its own. A subject has
- * a single key, so that Redis, when it runs out of memory, forgets all of a subject's counts or none.
+ * Sliding rates in Redis, for many nodes: one script (rates-script.ts), which counts a request either for all of its
+ * organization, its team and its key, or for none of them. The requests of one turn of the event loop are sent in one
+ * call, with the corrections of requests that ended (waiting-changes.ts), and are decided one by one, in their order;
+ * those that come while a call is under way are sent together when it is over. All keys of an organization have its
+ * hash tag; on a cluster, where all keys of a call must have the same tag, each organization has a call of its own. A
+ * subject has a single key, so that Redis, when it runs out of memory, forgets all of a subject's counts or none.
  *
  * Every call is sent at most once. A call without an answer within its deadline counts as failed, even if Redis still
  * carries it out. Then too much may be counted for a minute. Too little is counted only if the request then uses more
@@ -30,7 +30,9 @@ export interface RedisRatesOptions {
   now_ms?: () => number;
 }
 
-/** The most corrections that wait for a call. Further ones are sent at once, without a request. */
+/**
+ * The most corrections that wait for a call. If there are more, they are sent immediately, in a call without a request.
+ */
 const changes_max = 96;
 /** The most requests in one call. Redis serves nobody else meanwhile. */
 const takes_max = 64;
