@@ -1,5 +1,6 @@
 /**
- * Wires the authentication of callers, and the check whether running requests may go on. Both learn of changes at once.
+ * Wires the authentication of callers, and the check whether running requests may go on. Both learn of changes of keys
+ * and organizations without delay.
  */
 import { authenticator, authenticatorLimits } from "../core/auth/authenticate.ts";
 import { standings } from "../core/auth/standing.ts";

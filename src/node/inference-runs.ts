@@ -149,7 +149,7 @@ function attemptRecord(
 }
 const hour_ms = 3_600_000;
 
-/** The rejected report for the log. It names no engine; `request show` does. */
+/** The usage report that was rejected, for the log. It does not name the engine; `request show` does. */
 function reportShown({ requestId, model, reportRejected }: Ended) {
   return { request_id: requestId, model, ...reportRejected };
 }

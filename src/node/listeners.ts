@@ -41,7 +41,7 @@ interface PreparedListeners {
 
 export interface Listeners {
   url: string;
-  /** When the certificate that clients are shown expires; null: there is none. */
+  /** When the certificate that is shown to clients expires; null: there is none. */
   certificateExpiresAt(): Date | null;
   /** Lets the console listen, if there is one and it does not listen yet. */
   openConsole(): void;

@@ -1,6 +1,6 @@
 /**
  * Opens the database of a node that is to serve. A start waits for a database that may come up by itself; a problem
- * that a person has to correct ends the start at once: docs/operating.md, Starting before the database.
+ * that a person has to correct ends the start immediately: docs/operating.md, Starting before the database.
  */
 import type { Configuration } from "../config/configuration.ts";
 import type { Member } from "../features/workers/member.ts";

@@ -99,7 +99,7 @@ function redisCheck(redis: Pick<RedisConnection, "ping"> | null, processes: () =
 
 /**
  * Checks whether anybody can administer the service, now and soon. A failure is only a warning, which is also logged,
- * first at once and then daily, since few people read a probe. `now_ms`: a monotonic clock.
+ * immediately and then daily, since few people read a probe. `now_ms`: a monotonic clock.
  */
 export function administratorsCheck(database: Database, log: Pick<Log, "event">, now_ms: () => number): ReadinessCheck {
   let logged = { problem: null as string | null, at_ms: 0 };

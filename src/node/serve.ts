@@ -44,7 +44,7 @@ export async function serve(asked: Serving): Promise<number> {
   return 0;
 }
 
-/** Lets a failure of the embedded database's engine stop the node at once, as a second signal does. */
+/** Lets a failure of the embedded database's engine stop the node immediately, as a second signal does. */
 function endedByDatabase(serving: Serving, log: Log): Serving {
   const failed = serving.database.failed?.then((cause) => {
     log.event("error", "database_failed", { cause });

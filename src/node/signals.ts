@@ -32,7 +32,9 @@ export function processSignals(now_ms = () => performance.now()): Signals {
     waiting = [];
     for (const resolve of told) resolve(signal);
   };
-  /** Listens for good: without a listener, a signal that belongs to the first one would end the process at once. */
+  /**
+   * Listens for good: without a listener, a signal that only repeats the first one would end the process immediately.
+   */
   const listen = () => {
     isListening = true;
     for (const signal of ["SIGTERM", "SIGINT"] as const)
@@ -42,7 +44,7 @@ export function processSignals(now_ms = () => performance.now()): Signals {
           interrupted_ms = now_ms();
         }
         if (waiting.length > 0) return tell(signal);
-        // Nobody waits for a further signal, such as in a start that hangs: it ends the process, as without a listener.
+        // If nobody waits for the signal, such as in a start that hangs, it ends the process, as without a listener.
         process.off(signal, asked);
         process.kill(process.pid, signal);
       });
