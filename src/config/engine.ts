@@ -110,8 +110,8 @@ export function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtoc
       headers: { ...headers, "content-type": "application/json" },
     };
     try {
-      // Without a proxy, and without redirects, which could carry the key elsewhere: docs/design/runtime.md, Towards
-      // engines.
+      // No proxy is used, and no redirect is followed, which could carry the key elsewhere: docs/design/runtime.md,
+      // Towards engines.
       const direct = { proxy: false } as unknown as RequestInit;
       const response = await fetch(url, { headers, signal, redirect: "manual", ...direct, ...post });
       return { status: response.status, body: response.ok ? await jsonOf(response) : await dropped(response) };
@@ -339,7 +339,7 @@ function withShow(model: EngineModel, show: Record<string, unknown>): EngineMode
   return { ...shown, capabilities: setFlags(flags) };
 }
 
-/** The first that is a count; null if none is. */
+/** The first candidate that is a whole number above 0, at most 100 million; null if there is none. */
 export function firstCount(...candidates: unknown[]): number | null {
   const count = candidates.find(
     (candidate) => typeof candidate === "number" && Number.isSafeInteger(candidate) && candidate >= 1,

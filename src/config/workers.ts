@@ -27,7 +27,7 @@ export function whyNoWorkers(wanted: WorkersWanted, { databaseUrl, redisUrl }: S
 }
 
 export interface MachineRoom {
-  /** The cores that this process may use at once. */
+  /** The number of cores that this process may use simultaneously. */
   cores: number;
   /** The memory that all workers may take together. */
   memory_bytes: number;

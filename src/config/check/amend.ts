@@ -123,7 +123,9 @@ export function flow(value: unknown): string {
     : JSON.stringify(value);
 }
 
-/** Shows an amendment: each added line with `+`, and each line that got a row as it was (`-`) and as it is (`+`). */
+/**
+ * Shows an amendment: each added line with `+`, and each line to which a row was added, before (`-`) and after (`+`).
+ */
 export function difference(before: string, after: string): string[] {
   const [old, now] = [before, after].map((text) => text.replace(/\r?\n$/, "").split(/\r?\n/)) as [string[], string[]];
   const lines: string[] = [];
