@@ -85,7 +85,7 @@ insert into audit_head (number, hash) values (0, decode(repeat('00', 32), 'hex')
 -- Engines that an operator has drained: they get no new requests (docs/routing.md, Draining an engine).
 create table drained_engine (
   upstream text not null,
-  -- One of the addresses of the upstream's name. Empty text: all of them.
+  -- The drained one of the addresses of the upstream's host name. Empty text: the whole upstream.
   replica text not null default '',
   drained_at timestamptz not null,
   -- When the drain ends by itself; null: it ends only when the engine is resumed.

@@ -154,7 +154,7 @@ create table plan (
   changed_at timestamptz not null
 );
 
--- When the file whose plans are in force was changed, by the store's clock. Its row is the lock under which plans
+-- When the file whose plans are in force was changed, by the store's clock. The table's one row is the lock under which plans
 -- change.
 create table plan_file (
   is_one boolean primary key default true check (is_one),

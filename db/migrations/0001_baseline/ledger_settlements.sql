@@ -118,8 +118,8 @@ create function usage_write_records(
 -- its clock. A node whose clock is slow by more than a minute makes ids before `since`, which only a sweep of all ids
 -- finds.
 --
--- If a lease ends later than its length allows from now on, it was given by a clock that was set back since. Its end is
--- then set anew, one length from now by this clock, while its node has counted the length from an earlier instant.
+-- If a lease ends later than its length allows from now on, it was given by a clock that has been set back meanwhile. Its end
+-- is then set anew, one length from now by this clock, while its node has counted the length from an earlier instant.
 create function usage_recover(
   most integer, charge_holds boolean, inout seen uuid[], inout since uuid,
   clock_min timestamptz default null, clock_max timestamptz default null,
@@ -255,10 +255,10 @@ create function usage_late_id(request uuid) returns uuid
 --   holds are charged, all of the hold was charged.
 -- - The answer was not streamed, so it was not delivered.
 --
--- The entry is settled like any request, by `usage_settle` under the limits and the raises in force. For that it gets a
--- hold of no nanos, which is deleted in this transaction. The hold is in the windows and the subjects of the request. It is
--- also in subjects that are counted only since the request ended, since they have the request as earlier use. It has every
--- column that a record and a hold have in common. The entry's operation keeps it out of counts of requests.
+-- The entry is settled like any request, by `usage_settle` under the limits and the raises in force. For that it gets a hold of
+-- no nanos, which is deleted in this transaction. The hold is in the windows and the subjects of the request. It is also in
+-- subjects whose counting began after the request ended, because these have the request as earlier use. It has every column
+-- that a record and a hold have in common. The entry's operation keeps it out of counts of requests.
 create function usage_settle_late(organizations uuid[], commands usage_settle_command[])
   returns table ("position" integer, entry_id uuid, charged bigint, uncharged bigint)
   language plpgsql volatile

@@ -239,8 +239,8 @@ create function usage_begin_counting(own usage_subject) returns void
     perform usage_save(book);
   end $$;
 
--- Adds what a subject had used of the windows in force before it was counted. These records are read without a lock,
--- because no more are added to them. Done once; returns whether this call did it.
+-- Adds what a subject had used of the windows in force before it was counted. The records of that time are read without a lock,
+-- because no more of them are added. Done once; returns whether this call did it.
 create function usage_sum_earlier(subject uuid) returns boolean
   language plpgsql volatile
   as $$

@@ -188,10 +188,9 @@ create function usage_xact() returns bigint
     return number + ahead;
   end $$;
 
--- One row per ended request, never changed. A request that was given up before its admission was answered has no
--- windows. A partition holds a month of ids (UUIDv7 sorts by time). There is no default one: it would be locked whenever a
--- month is made. A node whose clock is far off has its month made when its first request ends
--- (docs/design/metering.md, Partitions).
+-- One row per ended request, never changed. A request that was given up before its admission was answered has no windows. A
+-- partition holds a month of ids (UUIDv7 sorts by time). There is no default partition: it would be locked whenever a month is
+-- made. A node whose clock is far off has its month made when its first request ends (docs/design/metering.md, Partitions).
 create table usage_record (
   request_id uuid primary key,
   organization_id uuid not null,
@@ -254,7 +253,7 @@ create table usage_record (
   xact bigint not null default usage_xact()
 ) partition by range (request_id);
 create index usage_record_by_xact on usage_record using brin (xact) with (autosummarize = on);
--- Finds records by when they ended, whatever month their ids are of: 24 kB for 130,000 records.
+-- Finds records by when they ended, whatever month their ids are of. The index takes 24 kB for 130,000 records.
 create index usage_record_by_end on usage_record using brin (ended_at) with (autosummarize = on);
 
 -- Requests that were refused, so that their receipts can say so: src/core/store/refused.ts. They are part of no sum.

@@ -161,11 +161,11 @@ create function usage_set_anchor(organization uuid, anchor timestamptz) returns 
     return effective_at;
   end $$;
 
--- Gives an organization a calendar, or takes it away (`new_zone` is null: weeks and months are then counted from the
--- anchor). If nothing was used yet, the new calendar takes effect at once. Otherwise the running week and month end as they
--- would have. If the new calendar has no boundary at that instant, one shorter window reaches from there to its next
--- boundary. Returns when months begin to be counted by the new calendar. Null: another change is already under way; there
--- can be one a month at most.
+-- Gives an organization a calendar, or takes it away (`new_zone` is null: weeks and months are then counted from the anchor).
+-- If nothing was used yet, the new calendar takes effect immediately. Otherwise the running week and month end as they would
+-- have. If the new calendar has no boundary at that instant, one shorter window reaches from there to its next boundary.
+-- Returns when months begin to be counted by the new calendar. Null: another change is already under way; there can be one a
+-- month at most.
 create function usage_set_calendar(
   organization uuid, new_zone text, new_week_starts integer, new_month_starts integer
 )

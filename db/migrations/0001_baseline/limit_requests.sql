@@ -1,6 +1,5 @@
--- Requests of people who met a limit for a higher one (docs/limits.md, Asking for more). An approval makes a raise, a
--- temporary increase of the limit, which is stored with all raises (limits.sql); the request and the decision are stored
--- here.
+-- Requests for a higher limit, by people who met a limit (docs/limits.md, Asking for more). An approval makes a raise, a
+-- temporary increase of the limit, which is stored with all raises (limits.sql); the request and the decision are stored here.
 create table limit_request (
   id uuid primary key,
   organization_id uuid not null references organization (id) on delete cascade,
@@ -22,7 +21,7 @@ create table limit_request (
   created_at timestamptz not null,
   -- From this instant on, an open request can no longer be decided.
   expires_at timestamptz not null check (expires_at > created_at),
-  -- An open request that has expired gets this state when its person asks again; readers see it as expired at once.
+  -- An open request that has expired gets this state when its person asks again; readers see it as expired without that.
   state text not null default 'open' check (state in ('open', 'approved', 'declined', 'withdrawn', 'expired')),
   decided_at timestamptz check ((decided_at is null) = (state in ('open', 'expired'))),
   decided_by text check ((decided_by is null) = (state in ('open', 'expired'))),

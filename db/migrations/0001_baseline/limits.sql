@@ -73,7 +73,7 @@ create function usage_own(plan bigint, own bigint, raised bigint) returns bigint
   language sql immutable parallel safe
   as $$ select usage_raised(nullif(coalesce(own, plan), 0), raised) $$;
 
--- The raise of a subject of the ledger that is in force.
+-- The raise (temporary increase of limits) that is in force for a subject of the ledger.
 create function usage_raise_of(counted uuid, at timestamptz) returns setof limit_value
   language sql stable
   as $$ select * from limit_value r where r.counted_id = counted and r.kind = 'raise' and r.until > at $$;

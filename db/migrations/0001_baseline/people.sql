@@ -46,7 +46,7 @@ create table browser_session (
   tokens bytea,
   created_at timestamptz not null,
   used_at timestamptz not null,
-  -- When the issuer last confirmed the session. Until `asking_until`, only the node that set it may ask the issuer
+  -- When the issuer last confirmed the session. Until `asking_until`, only the node that set `asking_until` may ask the issuer
   -- again.
   confirmed_at timestamptz not null,
   asking_until timestamptz,
