@@ -20,7 +20,7 @@ import { framesAfter, WrittenStream } from "./written-stream.ts";
 
 type Events = AsyncGenerator<readonly InferenceEvent[], void, void>;
 
-/** Answers at once, and continues the work in the background. The request ends with that work. */
+/** Answers immediately, and continues the work in the background. The request ends with that work. */
 export function inBackground(
   call: Call,
   begun: object,

@@ -179,8 +179,8 @@ export class Follower {
   }
 
   /**
-   * Ends a log whose writer is gone, with this failure after the entries so far. If another reader, or the writer after
-   * all, has already written an end, returns that end, so that all readers get the same.
+   * Ends a log whose writer is gone, with this failure after the entries so far. If another reader, or the writer
+   * itself, has already written an end, returns that end, so that all readers get the same.
    */
   async #endLog(ending: StreamEnding, fault: Fault): Promise<string> {
     const { requestId } = this.#kept;

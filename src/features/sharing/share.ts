@@ -2,8 +2,8 @@
  * The part of one process in an engine's limit that the fleet shares. The process holds slots for a while and renews
  * them by exchanges with a store (store/engine-slots.ts). While an exchange runs, the process does not exceed the slots
  * that it reported as held. Without an answer for `slots_fence_ms` it begins no request, because the store may soon
- * give its slots to others. But if the store stopped answering while the slots were valid, and exchanges fail since,
- * the process keeps its even share of them. Pure: instants are arguments.
+ * give its slots to others. But if the store stopped answering while the slots were valid, and all exchanges have
+ * failed from then on, the process keeps its even share of them. Pure: instants are arguments.
  */
 import type { Use } from "../../core/routing/slots.ts";
 import {

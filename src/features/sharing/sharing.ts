@@ -1,6 +1,7 @@
 /**
- * Exchanges slots with the store for each engine whose limit the fleet shares: at intervals, and at once if a request
- * waits or if there are slots to give back for which another process waits. One exchange at a time for each engine.
+ * Exchanges slots with the store for each engine whose limit the fleet shares: at intervals, and without delay if a
+ * request waits or if there are slots to give back for which another process waits. One exchange at a time for each
+ * engine.
  */
 
 import type { Sharing } from "../../core/routing/queues.ts";
@@ -89,8 +90,8 @@ class Exchanges {
   }
 
   /**
-   * Gives back all slots, so that others get them at once. If the store does not answer, others get them when the lease
-   * ends.
+   * Gives back all slots, so that other processes get them immediately. If the store does not answer, they get them
+   * when the lease ends.
    */
   async stop(): Promise<void> {
     const { store, engine, name } = this.#parts;

@@ -1,8 +1,8 @@
 /**
- * Counts the tokens of bodies off the main thread, with up to two workers. The first body starts them. They are ended
- * when no body has come for a while, since a vocabulary takes a hundred megabytes. A body on which a worker breaks down
- * or takes too long is refused, because the main thread must not try where a worker failed. The next body gets a new
- * worker.
+ * Counts the tokens of bodies off the main thread, with up to two workers. The first body starts them. The workers are
+ * ended when no body has come for a while, since a vocabulary takes a hundred megabytes. A body on which a worker
+ * breaks down or takes too long is refused, because the main thread must not try where a worker failed. The next body
+ * gets a new worker.
  */
 import { Fault, type FaultCode } from "../../core/inference/fault.ts";
 import { compact } from "../../core/protocol/json.ts";

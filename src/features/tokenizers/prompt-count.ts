@@ -19,7 +19,7 @@ export interface PromptRequest {
   model: { id: string; tokenizer?: string | undefined };
 }
 
-/** Counts a prompt. Returns null at once if it cannot be counted. */
+/** Counts a prompt. Returns null, and no promise, if the prompt cannot be counted. */
 export type CountPrompt = (asked: PromptRequest) => Promise<number> | null;
 
 export interface AnswerCounted {

@@ -58,7 +58,7 @@ export type Order =
   | { order: "answer"; question: number; answer: string | WorkerRoute[] }
   | { order: "know"; node: NodeState }
   | { order: "stop"; signal: NodeJS.Signals }
-  /** Stop at once, without waiting for requests. */
+  /** Stop immediately, without waiting for requests. */
   | { order: "hurry" };
 
 /** Messages from a worker. */

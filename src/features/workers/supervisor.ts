@@ -54,7 +54,7 @@ export interface Supervisor {
   began: Promise<string | null>;
   /** Lets all workers read the configuration file again, and apply it or keep the old one. */
   reload(): void;
-  /** Lets the workers drain. If it is called again, they stop at once. */
+  /** Lets the workers drain. If it is called again, the workers stop immediately. */
   stop(signal: NodeJS.Signals): void;
   /** The exit code of the node, when no worker is left. */
   ended: Promise<number>;

@@ -13,7 +13,7 @@ interface Listed {
 const streamType = "text/event-stream";
 const storedAnswers = { [jsonType]: responses.completed, [streamType]: responses.responseStream };
 
-/** By `operationId`. */
+/** The examples of each operation; the key is its `operationId`. */
 const listed: Record<string, Listed> = {
   createChatCompletion: {
     requests: chat.requests,

@@ -31,8 +31,8 @@ export const connectResponses = operation({
 });
 
 /**
- * The refusal of an upgrade. With 426, Codex turns to POST at once, for the rest of its run; with another status it
- * first tries seven times more (docs/clients.md, Codex).
+ * The refusal of an upgrade. With 426, Codex switches to POST immediately, for the rest of its run; with another status
+ * it first tries seven times more (docs/clients.md, Codex).
  */
 function noRoom(cause?: Fault): Fault {
   return new Fault(

@@ -1,9 +1,9 @@
 /** The lanes of a WebSocket: the responses of one lane run one after another, and lanes run side by side. */
 import { Fault } from "../../../core/inference/fault.ts";
 
-/** A response's place in a lane, from `join` to its disposal. */
+/** A response's position in the queue of a lane, from `join` to its disposal. */
 export interface LanePlace extends Disposable {
-  /** Resolves when all places before it in the lane have been left. */
+  /** Resolves when all earlier positions in the queue have been left. */
   readonly turn: Promise<void>;
 }
 
@@ -16,7 +16,7 @@ export class Lanes {
     this.#lanes_max = lanes_max;
   }
 
-  /** Takes a place in the lane. Throws Fault `concurrency_limit_exceeded` if there are too many lanes. */
+  /** Joins the queue of the lane. Throws Fault `concurrency_limit_exceeded` if there are too many lanes. */
   join(lane: string): LanePlace {
     const before = this.#last.get(lane);
     if (!before && this.#last.size >= this.#lanes_max) throw tooMany(this.#lanes_max);
