@@ -41,7 +41,7 @@ async function tidy({ query, exec }: Statements, limits: UpkeepLimits): Promise<
     }
     await query(summarized);
   } finally {
-    // A vacuum can fail on a full disk. Without a checkpoint, the log would grow and fill the disk further.
+    // On a full disk, a vacuum can fail. Without a checkpoint, the log would grow and fill the disk further.
     await exec("checkpoint");
   }
 }
