@@ -323,8 +323,8 @@ function withShow(model: EngineModel, show: Record<string, unknown>): EngineMode
   const written = typeof parameters === "string" ? /^num_ctx\s+(\d+)/m.exec(parameters) : null;
   const asked = firstCount(written && Number(written[1]));
   const contextTokens = asked === null ? own : Math.min(asked, own ?? asked);
-  const shown = { ...model, kind, contextTokens, isOwnContext: asked === null && own !== null };
-  if (!Array.isArray(capabilities) || (kind !== null && kind !== "chat")) return shown;
+  const described = { ...model, kind, contextTokens, isOwnContext: asked === null && own !== null };
+  if (!Array.isArray(capabilities) || (kind !== null && kind !== "chat")) return described;
   const tools = capabilities.includes("tools");
   const flags = {
     tools,
@@ -336,7 +336,7 @@ function withShow(model: EngineModel, show: Record<string, unknown>): EngineMode
     files: false,
     audio_input: capabilities.includes("audio"),
   };
-  return { ...shown, capabilities: setFlags(flags) };
+  return { ...described, capabilities: setFlags(flags) };
 }
 
 /** The first candidate that is a whole number above 0, at most 100 million; null if there is none. */

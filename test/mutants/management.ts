@@ -447,8 +447,8 @@ export const management: Mutant[] = [
   {
     name: "migrate of another version is content with the running server's schema",
     file: "src/admin/cli/server.ts",
-    find: "if (!problem) return [];",
-    replace: "return [];",
+    find: "if (!problem) return { applied: [], newer: [] };",
+    replace: "return { applied: [], newer: [] };",
     caughtBy: ["test/admin/cli/doctor.test.ts > compares the schema of an embedded database"],
     rule: "docs/upgrading.md, One node",
   },

@@ -110,7 +110,7 @@ export async function socketMigrations({
   return result?.migrations ?? null;
 }
 
-/** What a server tells everybody who asks whether it lives. */
+/** The answer of a server to everybody who asks whether it runs. */
 interface Told {
   migrations?: readonly AppliedMigration[];
 }

@@ -20,6 +20,7 @@ import {
   statusesOf,
 } from "./faults.ts";
 import { headers } from "./headers.ts";
+import { withRelations } from "./messages-relations.ts";
 
 export const contractTitle = "Model inference service";
 
@@ -40,6 +41,7 @@ export function openapiDocument(
   const components = new Components({
     ModelId: (schema) => ({ ...schema, enum: models.flatMap(({ id, aliases = [] }) => [id, ...aliases]) }),
     ChatCompletionRequest: (schema) => chatRequest(schema, models),
+    MessagesRequest: withRelations,
   });
   const paths = pathsOf(operations, components, models);
   const errorSchema = faultSchema("client", components);

@@ -7,7 +7,6 @@
  */
 import Type from "typebox";
 import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";
-import { eachItem, present, published, type Relation, when } from "../rules.ts";
 import {
   anyObject,
   count,
@@ -27,7 +26,6 @@ import {
   turns_max,
   unsupported,
 } from "../shapes/contract.ts";
-import { publishedTools } from "./published-tools.ts";
 
 const base64 = (what: string) => Type.String({ minLength: 1, "x-must-be": `${what} in base64` });
 
@@ -153,7 +151,7 @@ const hostedBlocks = refusedKinds({
   "browser use": ["browser_state"],
 });
 /** The types of blocks in system messages that change the tools, and have no content. */
-const toolChangeTypes = ["tool_addition", "tool_removal"];
+export const toolChangeTypes = ["tool_addition", "tool_removal"];
 const misplacedChanges = refusedKinds({
   "changes of the tools in this role (send them in a system message)": toolChangeTypes,
 });
@@ -280,81 +278,6 @@ export const callerToolType = "custom";
 /** The entry that Claude Code lists in place of tools that it has not loaded yet. It is never called, and needs no schema. */
 export const toolPlaceholder = { name: "DeferredToolPlaceholder", defer_loading: true } as const;
 
-const placeholders = Object.entries(toolPlaceholder).map(([field, value]) => [field, { const: value }]);
-const ownTool = when(
-  { properties: { type: { enum: [callerToolType, null] } } },
-  {
-    ...present("name"),
-    anyOf: [
-      present("input_schema"),
-      { properties: Object.fromEntries(placeholders), required: Object.keys(toolPlaceholder) },
-    ],
-  },
-);
-
-/** Each tool of a published type must have the name that Anthropic published for that type. */
-const namedTools = [...new Set(Object.values(publishedTools).map(({ name }) => name))].map((name) => {
-  const types = Object.keys(publishedTools).filter((type) => publishedTools[type]?.name === name);
-  return when(
-    { properties: { type: { enum: types } }, required: ["type"] },
-    { properties: { name: { const: name } }, required: ["name"] },
-  );
-});
-
-const callableTool = { allOf: [ownTool, ...namedTools] };
-
-const definition = { properties: { type: { const: "tool_definition" } }, required: ["type"] };
-const definedTool = when(
-  { properties: { type: { const: "tool_addition" }, tool: definition }, required: ["type", "tool"] },
-  { properties: { tool: { properties: { definition: callableTool } } } },
-);
-
-const emptyBlock = {
-  anyOf: [
-    { properties: { type: { const: "text" }, text: { const: "" } } },
-    { properties: { type: { enum: toolChangeTypes } } },
-  ],
-};
-/**
- * The schema of a message that counts as having content. A user's message always does, even if its content is empty.
- */
-const messageWithContent = {
-  anyOf: [
-    { properties: { role: { const: "user" } } },
-    { properties: { content: { type: "string", minLength: 1 } }, required: ["content"] },
-    { properties: { content: { type: "array", contains: { not: emptyBlock } } }, required: ["content"] },
-  ],
-};
-
-/**
- * The schema of a system message that holds only until the user's next message: it may have text alone, and change no
- * setting that holds longer.
- */
-const passingMessage = when(
-  {
-    properties: { role: { const: "system" }, clear_at: { const: "next_user_message" } },
-    required: ["role", "clear_at"],
-  },
-  {
-    properties: {
-      content: { items: { properties: { type: { not: { enum: toolChangeTypes } } } } },
-      output_config: { type: "null" },
-    },
-  },
-);
-
-const message = { allOf: [passingMessage, { properties: { content: { items: definedTool } } }] };
-
-/** The rules between fields that a schema can state. */
-const relations: Relation<string>[] = [
-  {
-    field: "messages",
-    schema: { properties: { messages: { contains: messageWithContent, items: message } } },
-    rules: [],
-  },
-  eachItem("tools", callableTool),
-];
-
 const alone = { disable_parallel_tool_use: optional(flag) };
 export const MessagesToolChoice = Type.Union(
   [tagged("auto", alone), tagged("any", alone), tagged("tool", { name: nonEmpty, ...alone }), tagged("none", {})],
@@ -445,7 +368,6 @@ export const MessagesRequest = Type.Object(
   {
     $id: "MessagesRequest",
     maxProperties: properties_max,
-    ...published(relations),
     description: "A null is the same as leaving the field out. Other fields are accepted and have no effect.",
   },
 );
