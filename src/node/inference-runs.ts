@@ -98,7 +98,7 @@ function tokenizingBy(counter: Pick<CountingWorkers, "examine">): (request: RunR
     return {
       hasPrompt: isCountable(request),
       prompt: () => countPrompt(request),
-      answer: (parts) => countAnswer(request.model, parts),
+      answer: (parts) => countAnswer(request, parts),
     };
   };
 }
@@ -107,13 +107,14 @@ function tokenizingBy(counter: Pick<CountingWorkers, "examine">): (request: RunR
  * The counter of a request whose answer is passed on: token ids are counted exactly, and texts by the model's
  * tokenizer, without a chat template.
  */
-function tokenizingPassed({ model, request, inputBytes }: RunRequest, count: CountAnswer): Tokenizing | null {
+function tokenizingPassed(asked: RunRequest, count: CountAnswer): Tokenizing | null {
+  const { model, request } = asked;
   const { exactTokens, texts } = request.passed!;
   if (exactTokens === undefined && !hasTokenizer(model)) return null;
-  const counted = (parts: readonly AnswerPart[]) => count(model, parts);
+  const counted = (parts: readonly AnswerPart[]) => count(asked, parts);
   const prompt = () => {
     if (exactTokens !== undefined) return Promise.resolve(exactTokens);
-    if (!isCountable({ model, inputBytes })) return null;
+    if (!isCountable(asked)) return null;
     return counted(texts().map((text) => ({ kind: "text", toolName: "", text }))).then(({ tokens }) => tokens);
   };
   return { hasPrompt: exactTokens === undefined, prompt, answer: counted };

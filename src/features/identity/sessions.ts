@@ -112,14 +112,10 @@ export async function leave(parts: IdentityParts, token: string): Promise<{ sess
   const issuer = issuerNamed(identityOf(parts), issuerIn(token));
   if (!issuer) throw new IssuerRefused("the token is of no issuer by which people sign in");
   const logout = await verifiedLogoutToken(await parts.issuers.of(issuer), token, parts.uses);
-  try {
-    return await leaving(parts, issuer, logout);
-  } catch (cause) {
-    // A logout is idempotent, so after a failure the issuer may send the same token again. If the store is down here
-    // too, the token stays marked as used.
-    await logout.forgetUse().catch(() => {});
-    throw cause;
-  }
+  // Only a logout that was carried out uses up its token: the issuer repeats one that failed, and twice is harmless.
+  const counts = await leaving(parts, issuer, logout);
+  await logout.used();
+  return counts;
 }
 
 async function leaving(parts: IdentityParts, issuer: Issuer, logout: Logout) {

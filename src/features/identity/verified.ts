@@ -6,7 +6,7 @@ import { decodeJwt, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } 
 import type { Claims } from "../../core/auth/identity.ts";
 import { isPlain } from "../../core/inference/plain-text.ts";
 import { clockTolerance_s, IssuerAway, type IssuerClient, IssuerRefused, reasonOf } from "./issuer-clients.ts";
-import { isFirst, type UseCounts } from "./store/use-counts.ts";
+import type { UseCounts } from "./store/use-counts.ts";
 
 /**
  * The claims of an ID token. Throws IssuerRefused, or IssuerAway if the issuer's keys cannot be fetched. Before this
@@ -26,8 +26,8 @@ export interface Logout {
   /** The claims that identify the person. */
   claims: Claims;
   issuerSession: string | null;
-  /** Makes the logout token valid again, although it was used. */
-  forgetUse(): Promise<void>;
+  /** Uses up the token. */
+  used(): Promise<unknown>;
 }
 
 /**
@@ -45,8 +45,8 @@ export async function verifiedLogoutToken(client: IssuerClient, token: string, u
   if (typeof sid !== "string" && typeof sub !== "string") throw new IssuerRefused("the token has neither sid nor sub");
   const lasts_ms = (logoutAge_s + 2 * clockTolerance_s) * 1000;
   const use = ["logout token", `${client.issuer.issuer}\n${jti}`] as const;
-  if (!(await isFirst(uses, ...use, lasts_ms))) throw new IssuerRefused("the logout token was used before");
-  return { claims, issuerSession: typeof sid === "string" ? sid : null, forgetUse: () => uses.uncount(...use) };
+  if ((await uses.counted(...use)) > 0) throw new IssuerRefused("the logout token was used before");
+  return { claims, issuerSession: typeof sid === "string" ? sid : null, used: () => uses.count(...use, lasts_ms) };
 }
 
 /**

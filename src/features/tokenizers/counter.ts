@@ -143,7 +143,9 @@ export function tokenCounter(
     examine(asked) {
       const { promise, resolve, reject } = Promise.withResolvers<WorkerExamined>();
       const idle = [...crew].find((one) => one.job === null);
-      const job = { asked, bytes: asked.body.byteLength, organization: asked.organization, resolve, reject };
+      const isSettlement = asked.of === "chat" || asked.of === "answer";
+      const { organization } = asked;
+      const job = { asked, bytes: asked.body.byteLength, organization, isSettlement, resolve, reject };
       if (stopped || !waiting.add(job))
         throw new Fault("overloaded", "The service is counting the tokens of too many requests. Please try again.", {
           retryAfterSeconds: 1,

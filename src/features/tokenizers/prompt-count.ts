@@ -17,6 +17,7 @@ export interface PromptRequest {
   request: InferenceRequest;
   inputBytes: number;
   model: { id: string; tokenizer?: string | undefined };
+  principal: { organization: { id: string } };
 }
 
 /** Counts a prompt. Returns null, and no promise, if the prompt cannot be counted. */
@@ -27,7 +28,10 @@ export interface AnswerCounted {
   reasoningTokens: number;
 }
 
-export type CountAnswer = (model: PromptRequest["model"], parts: readonly AnswerPart[]) => Promise<AnswerCounted>;
+export type CountAnswer = (
+  asked: Pick<PromptRequest, "model" | "principal">,
+  parts: readonly AnswerPart[],
+) => Promise<AnswerCounted>;
 
 export interface PromptCountSettings {
   count_ms: number;
@@ -39,7 +43,7 @@ export const promptCountSettings: PromptCountSettings = { count_ms: 1_000, body_
 
 /** Whether the prompt can be counted: the model's tokenizer is known, and the body is small enough. */
 export function isCountable(
-  { model, inputBytes }: Omit<PromptRequest, "request">,
+  { model, inputBytes }: Pick<PromptRequest, "model" | "inputBytes">,
   { body_bytes_max }: PromptCountSettings = promptCountSettings,
 ): boolean {
   return tokenizerOf(model) !== null && inputBytes <= body_bytes_max;
@@ -57,12 +61,13 @@ export function promptCount(
   counter: Pick<CountingWorkers, "examine">,
   settings: PromptCountSettings = promptCountSettings,
 ): CountPrompt {
-  async function counted({ request, model }: PromptRequest, tokenizer: string): Promise<number> {
+  async function counted({ request, model, principal }: PromptRequest, tokenizer: string): Promise<number> {
     const asked = { model: model.id, stream: false, outputTokens_max: 1 };
     const chat = openaiChatUpstream.request.encode({ ...request, nativeNeeds: [] }, asked);
     const body = new TextEncoder().encode(JSON.stringify(chat));
     const tokenizers = { [model.id]: tokenizer };
-    const { textTokens } = await counter.examine({ body, of: "chat", options: {}, tokenizers });
+    const organization = principal.organization.id;
+    const { textTokens } = await counter.examine({ body, of: "chat", organization, options: {}, tokenizers });
     if (textTokens === null) throw new Error("the worker that counts is gone");
     return textTokens + mediaOf(request).tokens;
   }
@@ -79,13 +84,14 @@ export function answerCount(
   counter: Pick<CountingWorkers, "examine">,
   settings: PromptCountSettings = promptCountSettings,
 ): CountAnswer {
-  async function counted(model: PromptRequest["model"], parts: readonly AnswerPart[]): Promise<AnswerCounted> {
+  async function counted(...[{ model, principal }, parts]: Parameters<CountAnswer>): Promise<AnswerCounted> {
     const answer: AnswerToCount = { model: model.id, parts };
     const body = new TextEncoder().encode(JSON.stringify(answer));
     const tokenizers = { [model.id]: tokenizerOf(model) ?? "" };
     const { textTokens, reasoningTokens = 0 } = await counter.examine({
       body,
       of: "answer",
+      organization: principal.organization.id,
       options: {},
       tokenizers,
     });
@@ -93,5 +99,5 @@ export function answerCount(
     return { tokens: textTokens, reasoningTokens };
   }
 
-  return (model, parts) => within(counted(model, parts), settings.count_ms, "the count of an answer");
+  return (asked, parts) => within(counted(asked, parts), settings.count_ms, "the count of an answer");
 }

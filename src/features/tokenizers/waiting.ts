@@ -1,12 +1,14 @@
 /**
- * The bodies that wait for a worker. Those that a settlement needs come first, and the organizations take turns, so
- * that none of them occupies all workers or the whole queue. Pure.
+ * The bodies that wait for a worker. Organizations take turns, so that one of them fills neither the workers nor the
+ * room. The bodies that a settlement needs go first, but three in a row at most while clients wait for counts. Pure.
  */
 
 export interface WaitingBody {
   bytes: number;
-  /** The organization that asks; undefined: a settlement needs the count. */
+  /** The organization whose request is counted. */
   organization?: string | undefined;
+  /** Whether a settlement needs the count, and no client. */
+  isSettlement: boolean;
 }
 
 interface Room {
@@ -14,13 +16,18 @@ interface Room {
   waiting_bytes_max: number;
 }
 
-/** An organization's bodies may fill this share of the queue. */
+/** An organization may fill this share of the room with bodies of settlements, and as much with those of its clients. */
 const share_max = 1 / 4;
+const settlementsInRow_max = 3;
+
+/** The bodies of each organization, in the order of the organizations' turns. */
+type Lines<Body> = Map<string | undefined, Body[]>;
 
 export class WaitingBodies<Body extends WaitingBody> {
   readonly #room: Room;
-  /** The bodies of each organization, in the order of its turns; `undefined`: those of settlements. */
-  readonly #lines = new Map<string | undefined, Body[]>();
+  readonly #settlements: Lines<Body> = new Map();
+  readonly #counts: Lines<Body> = new Map();
+  #settlementsInRow = 0;
   #count = 0;
   #bytes = 0;
 
@@ -32,16 +39,17 @@ export class WaitingBodies<Body extends WaitingBody> {
     return this.#count;
   }
 
-  /** Adds the body to the queue; returns false if the queue has no room for it. */
+  /** Lets the body wait; returns false if there is no room. */
   add(body: Body): boolean {
     const { waiting_max, waiting_bytes_max } = this.#room;
-    const line = this.#lines.get(body.organization) ?? [];
+    const lines = body.isSettlement ? this.#settlements : this.#counts;
+    const line = lines.get(body.organization) ?? [];
     const bytes = line.reduce((sum, one) => sum + one.bytes, body.bytes);
-    const share = body.organization === undefined ? 1 : share_max;
     if (this.#count >= waiting_max || this.#bytes + body.bytes > waiting_bytes_max) return false;
-    if (line.length > 0 && (line.length >= waiting_max * share || bytes > waiting_bytes_max * share)) return false;
+    const isFull = line.length >= waiting_max * share_max || bytes > waiting_bytes_max * share_max;
+    if (line.length > 0 && isFull) return false;
     line.push(body);
-    this.#lines.set(body.organization, line);
+    lines.set(body.organization, line);
     this.#count += 1;
     this.#bytes += body.bytes;
     return true;
@@ -49,12 +57,15 @@ export class WaitingBodies<Body extends WaitingBody> {
 
   /** Takes the body whose turn it is; undefined if none waits. */
   next(): Body | undefined {
-    const organization = this.#lines.has(undefined) ? undefined : this.#lines.keys().next().value;
-    const line = this.#lines.get(organization);
-    if (!line) return undefined;
+    const isTurnOfCounts = this.#counts.size > 0 && this.#settlementsInRow >= settlementsInRow_max;
+    const lines = this.#settlements.size === 0 || isTurnOfCounts ? this.#counts : this.#settlements;
+    const [turn] = lines;
+    if (!turn) return undefined;
+    const [organization, line] = turn;
     const body = line.shift()!;
-    this.#lines.delete(organization);
-    if (line.length > 0) this.#lines.set(organization, line);
+    lines.delete(organization);
+    if (line.length > 0) lines.set(organization, line);
+    this.#settlementsInRow = lines === this.#settlements ? this.#settlementsInRow + 1 : 0;
     this.#count -= 1;
     this.#bytes -= body.bytes;
     return body;

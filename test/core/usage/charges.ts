@@ -39,7 +39,13 @@ export async function countedError(tokenizer: TokenizerName): Promise<number> {
   const known = vocabularies();
   const count = promptCount({ examine: (asked) => examine(asked, known) }, { count_ms: 60_000, body_bytes_max: 1e9 });
   const charges = inputsOf(tokenizer).map(async ({ request, inputBytes, trueTokens }) => ({
-    charged: (await count({ request, inputBytes, model: { id: model, tokenizer } })) ?? Number.NaN,
+    charged:
+      (await count({
+        request,
+        inputBytes,
+        model: { id: model, tokenizer },
+        principal: { organization: { id: "" } },
+      })) ?? Number.NaN,
     trueTokens,
   }));
   return errorOf(await Promise.all(charges));

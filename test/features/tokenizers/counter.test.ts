@@ -100,17 +100,22 @@ describe("the crew", () => {
     counter.stop();
   });
 
-  test("organizations take turns, and settlements go first; one organization leaves room to others", async () => {
+  test("organizations take turns; settlements go first, three in a row; one organization leaves room to others", () => {
     const { all, start } = threads();
     const counter = tokenCounter(start, () => {}, { ...counterSettings, workers_max: 1, waiting_max: 16 });
-    const of = (organization?: string) => counter.examine({ ...asked(), ...(organization ? { organization } : {}) });
-    of("acme");
-    for (let one = 0; one < 4; one++) of("acme");
+    const of = (organization: string, of: "messages" | "answer" = "messages") =>
+      void counter.examine({ ...asked(), organization, of });
+    for (let one = 0; one < 5; one++) of("acme");
     expect(() => of("acme")).toThrow(expect.objectContaining({ code: "overloaded" }));
-    for (const organization of ["globex", "globex", undefined]) of(organization);
-    for (let one = 0; one < 7; one++) all[0]!.answer();
-    const turns = all[0]!.questions.map(({ asked }) => asked.organization ?? "settlement");
-    expect(turns).toEqual(["acme", "settlement", "acme", "globex", "acme", "globex", "acme", "acme"]);
+    for (let one = 0; one < 4; one++) of("acme", "answer");
+    expect(() => of("acme", "answer")).toThrow(expect.objectContaining({ code: "overloaded" }));
+    of("globex", "answer");
+    of("globex");
+    for (let one = 0; one < 10; one++) all[0]!.answer();
+    const turns = all[0]!.questions.map(({ asked }) => `${asked.organization} ${asked.of}`);
+    const [a, g] = ["acme answer", "globex answer"];
+    expect(turns.slice(0, 6)).toEqual(["acme messages", a, g, a, "acme messages", a]);
+    expect(turns.slice(6)).toEqual([a, "globex messages", "acme messages", "acme messages", "acme messages"]);
     counter.stop();
   });
 });
