@@ -224,9 +224,7 @@ export function authenticator(options: {
       try {
         const found = tokens && token ? verdictOnToken(tokens, token, address) : verdictOnKey(headers, address);
         if (!(found instanceof Promise)) return principalBy(found, address);
-        return found
-          .then((verdict) => principalBy(verdict, address))
-          .catch((thrown) => refused(token, address, thrown));
+        return found.then((verdict) => principalBy(verdict, address)).catch((cause) => refused(token, address, cause));
       } catch (thrown) {
         return refused(token, address, thrown);
       }

@@ -81,12 +81,17 @@ export async function readPieces(
  */
 export async function readAtOnce(request: Pick<Request, "bytes">, ms: number, take: TakePiece): Promise<ReadOutcome> {
   const reading = request.bytes();
-  const arrived = Bun.peek(reading);
-  const whole = arrived instanceof Uint8Array ? arrived : await inTime(reading, ms);
+  const whole = arrivedOf(reading) ?? (await inTime(reading, ms));
   if (typeof whole === "string") return whole;
   const taking = take(whole);
   if (taking) await taking;
   return "whole";
+}
+
+/** The bytes of a body that is all there; null: wait for them. */
+export function arrivedOf(reading: Promise<Uint8Array>): Uint8Array | null {
+  const bytes = Bun.peek(reading);
+  return bytes instanceof Uint8Array ? bytes : null;
 }
 
 async function inTime(reading: Promise<Uint8Array>, ms: number): Promise<Uint8Array | "late" | "broken_off"> {
@@ -149,11 +154,7 @@ export interface UnpackingLimits {
 }
 
 /** Unpacks a body. `take` gets each piece. The next piece is unpacked when `take` is done. */
-type Unpack = (
-  sent: Uint8Array,
-  limits: UnpackingLimits,
-  take: (piece: Uint8Array) => void | Promise<void>,
-) => Promise<void>;
+type Unpack = (sent: Uint8Array, limits: UnpackingLimits, take: TakePiece) => Promise<void>;
 
 /** Up to this size the ratio does not matter: a few kilobytes may be as repetitive as they like. */
 const free_bytes = 1024 * 1024;
@@ -176,9 +177,7 @@ export function unpackerFor(encoding: string | null): Unpack | null {
     throw new Fault(
       "invalid_value",
       "The content encoding of the request must be gzip, deflate, br, or zstd. You can also omit it.",
-      {
-        param: "content-encoding",
-      },
+      { param: "content-encoding" },
     );
   }
   return unpackWith(name as keyof typeof unpackers);

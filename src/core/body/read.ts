@@ -7,11 +7,12 @@
  */
 import { Fault } from "../inference/fault.ts";
 import { parsedWithInputs } from "../protocol/tool-input.ts";
-import { inTurns, type Pause, small_bytes, yieldFor } from "../time/turns.ts";
+import { inTurns, type Pause, type Soon, small_bytes, yieldFor } from "../time/turns.ts";
 import type { BodyItems, UnseenItems } from "./body-items.ts";
 import { isQuick, type Parsed, parseInSteps } from "./json-steps.ts";
 import { OwnBytes } from "./own-bytes.ts";
 import {
+  arrivedOf,
   Gathering,
   readAtOnce,
   readPieces,
@@ -65,12 +66,7 @@ type HoldBytes = (bytes: number) => void;
 type Sent = Pick<Request, "headers" | "body" | "bytes">;
 
 /** Returns a promise only if the body has not arrived, or is not small. */
-export function readJson(
-  request: Sent,
-  limits: BodyLimits,
-  hold: HoldBytes,
-  reading: Reading = {},
-): ReadBody | Promise<ReadBody> {
+export function readJson(request: Sent, limits: BodyLimits, hold: HoldBytes, reading: Reading = {}): Soon<ReadBody> {
   const { headers } = request;
   const announced = Number(headers.get("content-length") ?? 0);
   const isSmall = announced > 0 && announced <= Math.min(unscannedBytes(limits), limits.body_bytes_max);
@@ -78,8 +74,8 @@ export function readJson(
   requireJson(headers.get("content-type"));
   hold(announced);
   const sent = request.bytes();
-  const bytes = Bun.peek(sent);
-  if (bytes instanceof Uint8Array && bytes.byteLength <= announced) return smallBody(bytes, limits, reading.hasDigest);
+  const bytes = arrivedOf(sent);
+  if (bytes && bytes.byteLength <= announced) return smallBody(bytes, limits, reading.hasDigest);
   return readInSteps({ headers, body: null, bytes: () => sent }, limits, hold, reading);
 }
 
@@ -94,7 +90,7 @@ async function readInSteps(
   const size = bytes.byteLength;
   await pause(size);
   if (shape === null) return smallBody(bytes, limits, hasDigest);
-  const digest = digestOf(bytes, hasDigest);
+  const digest = hasDigest ? digestOf(bytes) : null;
   const blank_bytes = blanksOf(bytes);
   const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }), pause);
   const own = isIntact && shape.marks ? new OwnBytes(bytes, shape.marks, value) : null;
@@ -106,7 +102,7 @@ async function readInSteps(
 
 /** A body that was not scanned, so its depth is checked here. */
 function smallBody(bytes: Uint8Array, { body_depth_max }: BodyLimits, hasDigest = false): ReadBody {
-  const digest = digestOf(bytes, hasDigest);
+  const digest = hasDigest ? digestOf(bytes) : null;
   const value = parseJsonBody(bytes);
   if (isDeeper(value, body_depth_max)) throw tooDeep(body_depth_max);
   const sizes = { bytes: bytes.byteLength, blank_bytes: blanksOf(bytes) };
@@ -125,9 +121,7 @@ export function blanksOf(bytes: Uint8Array): number {
   return blanks;
 }
 
-function digestOf(bytes: Uint8Array, hasDigest: boolean): string | null {
-  return hasDigest ? new Bun.CryptoHasher("sha256").update(bytes).digest("hex") : null;
-}
+const digestOf = (bytes: Uint8Array) => new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
 
 /** The memory of bodies up to this size is left to the garbage collector. */
 const kept_bytes = 1024 * 1024;

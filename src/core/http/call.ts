@@ -220,7 +220,6 @@ export class Call implements Caller {
     if (this.#begun.length > 0) return this.#endAll();
     // A failure before the status was sent is thrown instead, and its code is recorded where it is caught.
     if (this.#isStreaming && this.#runCode !== null) this.#notes.code = this.#runCode;
-    return undefined;
   }
 
   async #endAll(): Promise<void> {

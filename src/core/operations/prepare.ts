@@ -27,7 +27,7 @@ import {
   smallestCap,
 } from "../routing/catalog.ts";
 import type { Operation } from "../store/ledger.ts";
-import { stepwise } from "../time/turns.ts";
+import { after, type Soon, small_bytes, stepwise } from "../time/turns.ts";
 import type { RunRequest } from "../usage/record.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { AnswerSink, EarlierAnswer, Prepared } from "./answer.ts";
@@ -69,7 +69,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   const steps = codec.request.decodingSteps?.(wire);
   const decoded = steps ? await stepwise(steps, askedBytes, call.pause) : codec.request.decode(wire);
   dependencies.bounds.garbage.translated(askedBytes);
-  await call.pause(askedBytes);
+  if (askedBytes > small_bytes) await call.pause(askedBytes);
   const beyond = beyondAll(decoded);
   if (beyond) throw beyond;
   assertCapable(model, decoded);
@@ -86,11 +86,12 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
 
   const plan = activePlan(catalog.plans, principal.organization);
   const fitted = request.compaction ? await dependencies.fitted(call, model, request) : null;
+  const inputBytes = fitted ?? askedBytes;
   // A hold is for white space too. What is learned and charged without a report is not: blanks cost a caller nothing.
-  const inputBytes = fitted ?? askedBytes - body.blank_bytes;
+  const blank_bytes = fitted === null ? body.blank_bytes : 0;
   const media = mediaOf(request);
-  const inputTokens = dependencies.inputEstimate.tokens(model, request, fitted ?? askedBytes, media);
-  const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
+  const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes, media);
+  const expected = dependencies.inputEstimate.expected(model, media, inputBytes - blank_bytes);
   requireContext(model, request.compaction ? expected : inputTokens);
   return {
     ...commonParts(dependencies, call, { principal, operation, idPrefix: adapter.idPrefix, model: body.value.model }),
@@ -103,6 +104,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
     inputTokens,
     media,
     inputBytes,
+    blank_bytes,
     own: body.own,
     inputTokensExpected: Math.min(expected, inputTokens),
     outputTokensAllowed: outputTokensAllowed(model, inputTokens),
@@ -141,25 +143,18 @@ export function inferenceBody<Wire>(
       const { items: cache } = dependencies.bounds;
       const isLookedUp = repeated.length > 0 && organization.keepsContent && cache.bytes_max > 0;
       const itemsOf = isLookedUp ? () => new BodyItems(cache, `${organization.id} ${call.route}`, repeated) : null;
-      const noted = ({ value, own }: ReadBody) => {
-        if (own) call.begins(own);
-        return noteRequested(call, dependencies.catalog(), value, isStreamed);
-      };
-      const checked = ({ value, unseen, keepItems, ...body }: ReadBody, model: CatalogModel | null) => {
-        const wire = validate(value, model?.extraParams ?? none, unseen, model?.bounds);
-        keepItems();
-        return { value: wire, ...body };
-      };
-      const inSteps = async (reading: Promise<ReadBody>) => {
-        const read = await reading;
-        const model = noted(read);
-        await pause(read.bytes);
-        const body = checked(read, model);
-        await pause(read.bytes);
-        return body;
+      const checked = (read: ReadBody): Soon<JsonBody<Wire>> => {
+        const { value, unseen, keepItems, ...body } = read;
+        if (body.own) call.begins(body.own);
+        const { extraParams = none, bounds } = noteRequested(call, dependencies.catalog(), value, isStreamed) ?? {};
+        return after(pause(body.bytes), () => {
+          const wire = validate(value, extraParams, unseen, bounds);
+          keepItems();
+          return after(pause(body.bytes), () => ({ value: wire, ...body }));
+        });
       };
       const read = readJson(call.request, dependencies.limits, hold, { pause, hasDigest: isKeyed, itemsOf });
-      return read instanceof Promise ? inSteps(read) : checked(read, noted(read));
+      return read instanceof Promise ? read.then(checked) : checked(read);
     },
   };
 }

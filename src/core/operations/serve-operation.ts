@@ -21,7 +21,7 @@ import { unquoted } from "../protocol/engine-text.ts";
 import { checkOf } from "../schema/check.ts";
 import type { Operation as MeteredOperation } from "../store/ledger.ts";
 import { ratesOverPlan } from "../store/rates.ts";
-import { starts_portion, together } from "../time/turns.ts";
+import { type Soon, starts_portion, together } from "../time/turns.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { faultBodyOf } from "./fault-body.ts";
 import type { Operation, RequiredScope } from "./operation.ts";
@@ -110,11 +110,7 @@ function textIn(values: URLSearchParams | Headers): (name: string) => string | n
  * Checks that the caller has this scope. `any`: any valid key will do, whatever its scopes. Returns a promise unless the
  * key is remembered.
  */
-export function authorize(
-  dependencies: Dependencies,
-  call: Call,
-  scope: NonNullable<RequiredScope>,
-): Principal | Promise<Principal> {
+export function authorize(dependencies: Dependencies, call: Call, scope: NonNullable<RequiredScope>): Soon<Principal> {
   const found = dependencies.authenticate(call.request.headers, call.client);
   if (!(found instanceof Promise)) return authorized(call, found, scope);
   return found.then(

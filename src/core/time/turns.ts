@@ -105,6 +105,14 @@ export function yieldFor(bytes: number): Promise<void> | undefined {
   return bytes > small_bytes ? yieldToEventLoop() : undefined;
 }
 
+/** A value; or a promise of it, only if it has to be waited for. */
+export type Soon<Value> = Value | Promise<Value>;
+
+/** Goes on when the pause is over; at once, and without a promise, if there is none. */
+export function after<Result>(pause: Promise<void> | undefined, work: () => Soon<Result>): Soon<Result> {
+  return pause ? pause.then(work) : work();
+}
+
 /** Resolves after the work of sockets and timers that is already waiting. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
@@ -115,7 +123,7 @@ export function stepwise<Result>(
   steps: Generator<void, Result, void>,
   bytes: number,
   pause: Pause = yieldFor,
-): Result | Promise<Result> {
+): Soon<Result> {
   const first = steps.next();
   return first.done ? first.value : rest(steps, bytes, pause);
 }
@@ -129,9 +137,6 @@ async function rest<Result>(steps: Generator<void, Result, void>, bytes: number,
 }
 
 /** Runs work that is divided into large steps, and pauses after each step. */
-export function inTurns<Result>(
-  steps: Generator<void, Result, void>,
-  pause: Pause = yieldFor,
-): Result | Promise<Result> {
+export function inTurns<Result>(steps: Generator<void, Result, void>, pause: Pause = yieldFor): Soon<Result> {
   return stepwise(steps, Number.POSITIVE_INFINITY, pause);
 }

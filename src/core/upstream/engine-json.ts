@@ -9,7 +9,7 @@ import { Gathering, release } from "../body/pieces.ts";
 import { BodyScan, type BodyShape, excessOf, lookingOver, type ShapeLimits } from "../body/scan.ts";
 import { UnreadableAnswer } from "../protocol/codec.ts";
 import { parsedWithInputs } from "../protocol/tool-input.ts";
-import { inTurns, yieldFor } from "../time/turns.ts";
+import { inTurns, type Soon, yieldFor } from "../time/turns.ts";
 import { type Reply, unread_bytes_max } from "./http1/exchange.ts";
 
 /** The largest answer of an engine that is not streamed. One event of a stream may be as large (sse/decode.ts). */
@@ -40,10 +40,7 @@ export interface EngineJson {
 }
 
 /** The JSON of an answer. Returns a promise only if the answer has not arrived, or is not small. */
-export function readJson(
-  reply: Pick<Reply, "read" | "whole" | "headers">,
-  hold: HoldBytes,
-): EngineJson | Promise<EngineJson> {
+export function readJson(reply: Pick<Reply, "read" | "whole" | "headers">, hold: HoldBytes): Soon<EngineJson> {
   const whole = reply.whole();
   return whole ? { value: parsedSmall(whole), bytes: whole.byteLength } : readPieces(reply, hold);
 }

@@ -11,6 +11,7 @@ import { isObject, type JsonObject } from "../protocol/json.ts";
 import { yieldFor } from "../time/turns.ts";
 import type { Client, Post, Where } from "./http1/client.ts";
 import type { Reply } from "./http1/exchange.ts";
+import { bytesOf } from "./http1/head.ts";
 import type { Upstream } from "./target.ts";
 
 export interface Sending extends UpstreamAsk {
@@ -20,6 +21,8 @@ export interface Sending extends UpstreamAsk {
   request: InferenceRequest;
   /** The size of the caller's request body. */
   inputBytes: number;
+  /** Called with the size of the body that is sent. */
+  sent?(bytes: number): void;
   /** The caller's own bytes of the request body, if they are still in memory. */
   own?: OwnBytes | null;
   /** The names by which the engine may learn whose request it is. `session`: null if the conversation is not known. */
@@ -46,6 +49,7 @@ export async function send(sending: Sending, line: Line): Promise<Reply> {
   const isSmall = handed.length === 0 && sending.inputBytes < pieced_bytes;
   const alone = () => lost?.("surrogates");
   const body = isSmall ? jsonText(rest, alone) : joinedBody(await piecesOf(rest, sending.inputBytes, alone), handed);
+  sending.sent?.(bytesOf(body));
   const { connect_ms, connected, signal } = line;
   const endpoint = client.at(upstream, () => whereOf(upstream, codec), codec.path);
   const isFresh = sending.isFresh ?? false;

@@ -200,6 +200,9 @@ export class Attempts implements EngineAnswer, EngineEvents {
       stream,
       client: this.#parts.client,
       dialect: lesser.of(route, now_ms()),
+      sent: (bytes) => {
+        this.progress.sent_bytes = bytes;
+      },
       refuses: (dialect) => lesser.learned(route, dialect, now_ms()),
       lost: (loss) => {
         if (!losses.has(loss)) lost({ model: model.id, route, loss });

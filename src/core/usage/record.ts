@@ -32,6 +32,8 @@ export interface RunRequest extends Entry {
    * a ranking, the query counts again for each document; for a compaction, turns that are left out do not count.
    */
   inputBytes: number;
+  /** About how many of these bytes are white space (src/core/body/read.ts); absent: none. */
+  blank_bytes?: number;
   /** The bytes of a large request as the caller wrote them, for the first engine. */
   own?: OwnBytes | null;
   /** The likely size of the whole prompt, which is charged if no engine reports. At most `inputTokens`. */
@@ -117,6 +119,8 @@ export interface EngineProgress {
   isNeededToTheEnd: boolean;
   /** The share of the input that engines are sent: less than 1 if a compaction left some of it out. */
   inputShare: number;
+  /** The size of the request that was sent to the engine last. */
+  sent_bytes: number;
   /** The number of attempts so far. */
   attempts: number;
   /** The attempts that have ended. */
@@ -134,6 +138,7 @@ export function initialProgress(): EngineProgress {
     isFinal: false,
     isNeededToTheEnd: false,
     inputShare: 1,
+    sent_bytes: Number.POSITIVE_INFINITY,
     attempts: 0,
     tried: [],
     queued_ms: 0,

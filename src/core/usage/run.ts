@@ -103,6 +103,9 @@ export function runs(parts: RunParts): Runs {
   };
 }
 
+/** A request has at most this many times the bytes of the one that its engine gets, if no field of it is left out. */
+const asSent_max = 1.25;
+
 class GrantedRun implements Run {
   readonly #parts: RunParts;
   readonly #asked: RunRequest;
@@ -215,9 +218,13 @@ class GrantedRun implements Run {
     const searches = promptTokens(usage) > 0 ? (asked.request.passed?.searches ?? 0) : 0;
     const nanos = priceOf(usage, asked.model.prices, searches);
     this.#settleWithLedger(ending, searches, nanos);
-    const { route, tried = [], queued_ms = 0, inputShare = 1 } = this.#answer?.progress ?? {};
-    if (usage.source !== "estimated")
-      inputEstimate.observe(asked.model, asked.inputBytes * inputShare, asked.media, usage);
+    const { route, tried = [], queued_ms = 0, inputShare = 1, sent_bytes } = this.#answer?.progress ?? {};
+    if (usage.source !== "estimated") {
+      const text = (asked.inputBytes - (asked.blank_bytes ?? 0)) * inputShare;
+      // Fields that no engine gets say nothing of a model's tokens. A ranking counts its query for each document.
+      const text_max = asked.request.passed ? text : (sent_bytes ?? text) * asSent_max;
+      inputEstimate.observe(asked.model, Math.min(text, text_max), asked.media, usage);
+    }
     const ended: Ended = {
       ...ending,
       requestId: asked.requestId,

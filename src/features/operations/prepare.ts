@@ -39,12 +39,12 @@ export function preparePassed<Wire extends PassedWire>(
   const plan = activePlan(catalog.plans, principal.organization);
   const { inputEstimate } = dependencies;
   const { ids, count, largest_bytes, cut, more_bytes = 0 } = inputs;
-  const inputBytes = bytes - blank_bytes + more_bytes;
+  const inputBytes = bytes + more_bytes;
   // Token ids are written in digits, from which the ratio of tokens to bytes of text must not be learned. So their
   // bytes count as media.
   const media = ids ? { bytes, tokens: ids.tokens } : { bytes: 0, tokens: 0 };
-  const inputTokens = ids?.tokens ?? inputEstimate.tokens(model, request, bytes + more_bytes) + marks_max * (count - 1);
-  const expected = ids?.tokens ?? inputEstimate.expected(model, media, inputBytes) + marks * (count - 1);
+  const inputTokens = ids?.tokens ?? inputEstimate.tokens(model, request, inputBytes) + marks_max * (count - 1);
+  const expected = ids?.tokens ?? inputEstimate.expected(model, media, inputBytes - blank_bytes) + marks * (count - 1);
   const tokensIn = (bytes: number) => Math.min(inputTokens, inputEstimate.tokens(model, request, bytes));
   const uncutTokens = ids?.largest ?? tokensIn(largest_bytes);
   // The cut counts for the context alone. Some engines ignore it, so the hold covers all of each input.
@@ -61,6 +61,7 @@ export function preparePassed<Wire extends PassedWire>(
     inputTokens,
     media,
     inputBytes,
+    blank_bytes,
     own: body.own,
     inputTokensExpected: Math.min(expected, inputTokens, readTokens_max),
     outputTokensAllowed: outputTokensAllowed(model, largestTokens),

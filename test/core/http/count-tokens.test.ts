@@ -66,13 +66,15 @@ describe("a count", () => {
     expect(Math.abs(input_tokens / reported - 1)).toBeLessThan(0.05);
   });
 
-  test("learns nothing from the white space between the values of a body", async () => {
+  test("learns nothing from white space between values, nor from fields that no engine gets", async () => {
     const text = "Every morning the gardener counts her tulips and writes the number down. ".repeat(200);
     const ask = { ...foo("qwen/qwen3-32b", text), max_tokens: 8 };
     for (let round = 0; round < 3; round++) await (await service.post("/v1/messages", ask)).text();
     const { input_tokens } = await count(ask);
     const blank = JSON.stringify({ ...ask, messages: foo("", "a").messages }).replace(":", `:${" \n".repeat(30_000)}`);
     for (let round = 0; round < 10; round++) expect((await service.post("/v1/messages", blank)).status).toBe(200);
+    const unsent = { ...ask, messages: foo("", "a").messages, unknown: "a".repeat(60_000) };
+    for (let round = 0; round < 10; round++) expect((await service.post("/v1/messages", unsent)).status).toBe(200);
     expect(Math.abs((await count(ask)).input_tokens / input_tokens - 1)).toBeLessThan(0.1);
     expect((await count(blank)).input_tokens).toBeLessThan(100);
   });
