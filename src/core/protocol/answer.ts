@@ -76,7 +76,7 @@ export function assertFewParts(count: number): void {
   if (count > parts_max) throw new UnreadableAnswer(`the answer has more than ${parts_max} parts`);
 }
 
-/** The events of a complete reply, with half characters joined, or replaced by U+FFFD. */
+/** The events of a complete reply. The surrogate halves of a character are joined; a lone half becomes U+FFFD. */
 export function wholeReply(events: InferenceEvent[]): InferenceEvent[] {
   return new WholeCharacters().mend(events);
 }
@@ -119,8 +119,8 @@ export class StreamDecoder implements EngineDecoder {
   }
 
   /**
-   * Handles an event that is not JSON: some engines end an event with a single line end, which joins it to the next
-   * one.
+   * Handles an event whose data is not JSON. Some engines end an event with a single line break and no blank line, so
+   * that the data of two events arrives as one event.
    */
   #unparsed(event: EngineEvent, cause: unknown): InferenceEvent[] {
     const { data } = event;
@@ -142,8 +142,8 @@ export function jsonOf({ data, parsed }: EngineEvent): unknown {
 
 /**
  * Keeps characters whole in an answer's text. Some engines cut a character in two at a token's end, and JSON then
- * brings each half as a lone surrogate: the first half waits here for the second. A half that stays alone becomes
- * U+FFFD.
+ * brings each half as a lone surrogate: the first half is kept here until the second half arrives. A half whose other
+ * half never arrives becomes U+FFFD.
  */
 export class WholeCharacters {
   /** The first halves of characters that wait for the second half, by the index of their part. */
@@ -179,7 +179,7 @@ export class WholeCharacters {
     return delta === "" && !event.logprobs && event.delta !== "" ? [] : [{ ...event, delta }];
   }
 
-  /** The events that replace a half character which still waits in a part that has ended. */
+  /** The event that writes U+FFFD for a first half still waiting when its part ends; no event if none waits. */
   #given(index: number): InferenceEvent[] {
     const half = this.#waiting.get(index);
     this.#waiting.delete(index);
@@ -205,7 +205,7 @@ type Words = Dialect["finishReasons"];
  */
 function meaningOf(word: unknown, words: Words): Meaning | undefined {
   if (typeof word !== "string") return "unfinished";
-  // Some engines send a reason with each token, so the word is first looked up as it is, which is quick.
+  // Some engines send a reason with each token, so the word is first looked up unchanged, which is fast.
   const written = entryOf(words, word);
   if (written !== undefined) return written;
   const plain = plainOf(word);
@@ -261,7 +261,7 @@ export class FinishReason {
     return this.#known;
   }
 
-  /** The unknown word that was taken for a stop, because no known word came. */
+  /** The unknown word of the engine that was treated as `stop`, because no known word came. */
   get unknown(): string | undefined {
     return this.#known === null ? (this.#unknown ?? undefined) : undefined;
   }

@@ -44,7 +44,7 @@ export interface UpstreamAsk {
  * The changes to a request that are allowed without a refusal (docs/protocols.md, What an engine is not sent), in the
  * order of the list:
  *
- * - thoughts that the engine does not read;
+ * - reasoning that the engine does not read;
  * - opaque values that another engine made;
  * - calls that the caller wrote before their turn's text, which then come after it;
  * - lone surrogates;
@@ -94,7 +94,7 @@ export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
 
 /** Reads an engine's stream. */
 export interface EngineDecoder extends Transducer<EngineEvent, InferenceEvent> {
-  /** Whether the decoder uses the data of events of this name. If not, the data need not be parsed. */
+  /** Whether the decoder uses the data of events with this name. If not, the data need not be parsed. */
   reads(name: string): boolean;
 }
 
@@ -197,7 +197,7 @@ export function bearer(key: string | null): Record<string, string> {
  * The different forms in which a protocol lets a caller write the same thing. Engines of the protocol read them alike.
  */
 export interface WireForms {
-  /** The plain text that means the same as this list, which has one object with a text; null if no text does. */
+  /** The plain text that means the same as this list, which has one object with a text; null if no plain text does. */
   textOf(list: readonly unknown[]): string | null;
   /** Reports whether a member with this value means the same as its absence. */
   isImplied(name: string, value: unknown): boolean;

@@ -154,8 +154,8 @@ function unknownWords(path: Offence["path"], shape: Shape): string {
 function unsupportedFeature({ shape, value, unsupported }: Offence): string | undefined {
   if (!unsupported) return undefined;
   if (typeof value === "string" && Object.hasOwn(unsupported, value)) return featureNamed(unsupported[value]!, value);
-  // The shape's message under "*" (any value) is for values of the shape's type. On a shape that allows only null, it
-  // is for every other value.
+  // The feature under "*" (any value) applies to values of the shape's type. If the shape allows only null, the feature
+  // applies to every other value.
   const rightType = shape.type === "null" || kindOf(value) === (shape.type === "integer" ? "number" : shape.type);
   return rightType ? unsupported["*"] : undefined;
 }

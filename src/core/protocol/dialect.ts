@@ -32,14 +32,15 @@ export interface Dialect {
   cap: "max_tokens" | "max_completion_tokens";
   /** The smallest cap on output tokens that the engine takes, by protocol. */
   cap_min: Readonly<Partial<Record<Protocol, number>>>;
-  /** The word for each level of effort; null for a level that the engine has no word for. */
+  /** The engine's value for each level of reasoning effort; null for a level that the engine does not have. */
   effort: Readonly<Record<ReasoningEffort, string | null>>;
   /** Over Responses: whether the text of reasoning comes only if a summary is asked for. */
   summarizes: boolean;
   /** The meanings of the engine's words for the end of an answer. Words that are not here are unknown. */
   finishReasons: Readonly<Partial<Record<string, FinishReason>>>;
   /**
-   * Opaque fields of answers that are passed to the client, and back to the engine in the next request (carried.ts).
+   * Opaque fields of answers that are passed to the client, and sent back to the engine with the next request
+   * (carried.ts).
    */
   carries: readonly CarriedField[];
   /**
@@ -48,7 +49,10 @@ export interface Dialect {
    */
   strips: readonly StrippedField[];
   bounds: EngineBounds;
-  /** How a chat message has several texts: as a `listed` part each, or `joined` to one. */
+  /**
+   * How a chat message carries several texts: each as a part of a list (`listed`), or joined into one string
+   * (`joined`).
+   */
   severalTexts: "listed" | "joined";
   /** Whether the engine's chat completions know `original`, a detail of images above `high`. */
   originalImages: boolean;
@@ -65,8 +69,9 @@ export interface Dialect {
    */
   callBeforeText: "kept" | "text first";
   /**
-   * Over Messages: whether the engine has all of the protocol, and binds thoughts to what stands before them. It gets the
-   * conversation of a Messages caller as it was written, and the betas that the caller names.
+   * Over Messages: whether the engine has all of the protocol, and accepts a thinking block only if everything before
+   * it is unchanged. Such an engine gets the conversation of a Messages caller as it was written, and the betas that
+   * the caller names.
    */
   wholeMessages: boolean;
   usage: UsageRow;
@@ -123,7 +128,7 @@ export interface CarriedField {
 export const strippedFields = ["cache_control", "cache_control.ttl", "output_config.effort", "thinking.empty"] as const;
 export type StrippedField = (typeof strippedFields)[number];
 
-/** The most that an engine accepts in a request. Infinity: no limit is known. */
+/** The limits of an engine on the tools, names and stop texts of a request. Infinity: no limit is known. */
 export interface EngineBounds {
   tools_max: number;
   name_characters_max: number;
@@ -135,7 +140,7 @@ export interface EngineBounds {
 /** The path of a field within an object. A number is an index in a list. */
 export type FieldPath = readonly (string | number)[];
 
-/** Where an answer or a chunk has its token counts. */
+/** The places of the token counts in an answer or a chunk. */
 export interface UsageRow {
   /** The paths of the usage object. The first that exists is read. */
   objects: readonly FieldPath[];

@@ -30,7 +30,7 @@ const generic: Dialect = {
   unsignedThoughts: false,
   cap: "max_tokens",
   cap_min: {},
-  // Engines know three levels of effort, and a word for no reasoning.
+  // Most engines have three levels of reasoning effort, and a value that turns reasoning off.
   effort: {
     none: "none",
     minimal: "low",
@@ -172,7 +172,8 @@ export const dialects = {
     carries: [googleSignature],
     bounds: { ...hostedBounds, tools_max: 512, nameForm: /^[a-zA-Z0-9_.:-]+$/, stops_max: 5 },
   },
-  // DeepSeek reads the content of a message only as a string. It thinks at one of two levels, and has a word for each.
+  // DeepSeek reads the content of a message only as a string. It has two levels of reasoning effort, with a value for
+  // each.
   deepseek: {
     ...hosted,
     mark: "deepseek",

@@ -20,7 +20,7 @@ import type { Dialect } from "./dialect.ts";
 import { oneOfWords } from "./violation.ts";
 
 /**
- * The engine's word for the effort, or for the next lower effort that it has a word for. If the caller gave a token
+ * The engine's value for the effort, or for the next lower effort that the engine has. If the caller gave a token
  * budget and no effort, the effort is derived from the budget: docs/design/protocols.md, Reasoning effort.
  */
 export function effortOf({ effort, budgetTokens }: Reasoning, dialect: Dialect): string | undefined {
@@ -100,7 +100,10 @@ function tooMany(param: string, most: number, what: string, count: number): Faul
   return new Fault("invalid_value", `'${param}' must have at most ${most} ${what}, but has ${count}.`, { param });
 }
 
-/** The bounds within which the names of a request's tools were found. A request is asked before each attempt. */
+/**
+ * For each list of tools, the bounds that its names were found to satisfy. The check runs before each attempt, and need
+ * not read the same names again.
+ */
 const within = new WeakMap<readonly Tool[], Dialect["bounds"]>();
 
 export function beyondBounds(

@@ -96,7 +96,8 @@ const moreFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The field that an engine named, if its path begins with a field of the contract. Other paths might reveal the engine.
+ * The field that an engine named, if its path begins with a field that requests may have. Other paths might reveal the
+ * engine.
  */
 export function namedField(
   engineProtocol: Protocol,

@@ -2,7 +2,8 @@
  * Puts the parts of an answer one after the other. In the events of an answer, several parts may be open at a time,
  * because engines interleave the fragments of tool calls. Clients can act only on one open part. The part that began
  * first passes as it comes; the others wait, and each follows when those before it have ended. A part's frames differ
- * only in their delta, so they are written from the text around it (docs/design/protocols.md, Deltas as frames).
+ * only in their delta, so each frame is made from the unchanging text around the delta (docs/design/protocols.md,
+ * Deltas as frames).
  */
 import type { InferenceEvent, PartDelta, PartHead } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
@@ -47,7 +48,7 @@ export class PartQueue {
         return this.#advance();
       case "part-delta": {
         const part = this.#openAt(event.index);
-        // A call that was ended when the next began may still get blanks or surplus braces, which are dropped.
+        // A call that was ended because another part began may still get blanks or surplus braces, which are dropped.
         if (!part) return [];
         part.input?.push(event.delta);
         if (part === this.#parts[0] && !part.input?.complete) return [event];
@@ -106,8 +107,8 @@ function inputOf(head: PartHead): ToolInput | null {
 }
 
 /**
- * Keeps a waiting delta, joined to the one before it unless it has log probabilities, which belong to their piece of
- * text.
+ * Keeps a delta that has to wait. It is joined to the delta before it, unless one of the two has log probabilities,
+ * which must stay with their own text.
  */
 function hold({ held }: Part, event: PartDelta): void {
   const last = held.at(-1);

@@ -41,7 +41,7 @@ function publicFault(
   const status = statusMeant(answered, error, said);
   const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
   if (unread) return publicFault(400, error, said, unread, named);
-  // In a 429, the words for a context that is too long are about a limit of tokens per minute.
+  // In a 429, words about too long an input mean a limit of tokens per minute.
   if (status !== 429 && saysContextIsExceeded(error, said)) return inputTooLong(saidOverflow(error, said), { cause });
   const says = (words: readonly RegExp[]) => words.some((one) => one.test(`${error.code ?? ""} ${headOf(error)}`));
   switch (status) {

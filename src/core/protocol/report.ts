@@ -51,7 +51,7 @@ export function reportOf(values: ReportedValues, { inclusive }: { inclusive: boo
   return { usage, rejected: { ...flaws, said: printable(values) } };
 }
 
-/** Turns a number that is written as text, as some engines do, into a number. Other values stay. */
+/** Turns a number that is written as text, as some engines do, into a number. Other values are returned unchanged. */
 export function plainCount(value: unknown): unknown {
   return typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
 }

@@ -1,7 +1,7 @@
 /**
  * Extracts the arguments of a tool call, which are one JSON object. Engines may write nothing at all, blanks before the
- * object, surplus braces after it, or something else; only the object is kept. Its end is detected as it arrives, so
- * that a call's block can end there, and not only with the whole answer.
+ * object, surplus braces after it, or something else; only the object is kept. The end of the object is detected while
+ * it arrives, so that a call's block can end there, and not only with the whole answer.
  */
 import { isObject, type JsonObject } from "./json.ts";
 
@@ -33,7 +33,7 @@ export class ToolInput {
     return piece.slice(start);
   }
 
-  /** Whether this piece may close the object, or comes after its end. The piece is only looked at, not read in. */
+  /** Whether this piece may close the object, or comes after its end. The piece is only examined, and not consumed. */
   mayEnd(piece: string): boolean {
     return this.complete || closing.test(piece);
   }
@@ -102,7 +102,7 @@ const raw = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
  */
 export function parsedWithInputs(text: string): unknown {
   if (!text.includes(`"${callType}"`) || !manyDigits.test(text)) return JSON.parse(text);
-  /** The names of the numbers with many digits in each object and list, with the digits. */
+  /** For each object and list, the members that are numbers with many digits, with their digits as written. */
   const found = new Map<unknown, [name: string, source: string][]>();
   return JSON.parse(text, function (this: JsonObject, name: string, value: unknown, { source = "" }: Written = {}) {
     if (typeof value === "number" && manyDigits.test(source)) {

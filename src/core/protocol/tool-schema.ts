@@ -2,8 +2,8 @@
 import { isObject, type JsonObject } from "./json.ts";
 
 /**
- * The schema of a tool's arguments for engines that refuse one that is not declared an object, an object without
- * `properties`, and `true` or `false` as a schema.
+ * The schema of a tool's arguments for engines that refuse a schema whose type is not `object`, an object without
+ * `properties`, and `true` or `false` in place of a schema.
  */
 export function mended(schema: Readonly<JsonObject>): JsonObject {
   const sound = changed(schema, withoutBoolean) as JsonObject;
@@ -29,7 +29,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   prefixItems: "listed",
 };
 
-/** The value after `change` was made of each schema in it, from the innermost on. */
+/** The value with `change` applied to each schema in it, the innermost schemas first. */
 function changed(value: unknown, change: (schema: unknown) => unknown, as: Kind = "one"): unknown {
   if (as === "listed") return Array.isArray(value) ? value.map((one) => changed(one, change)) : value;
   if (!isObject(value)) return as === "one" ? change(value) : value;
@@ -42,7 +42,10 @@ function changed(value: unknown, change: (schema: unknown) => unknown, as: Kind 
   return as === "one" ? change(inside) : inside;
 }
 
-/** The schemas in place of `true` and `false`, which stay in `additionalProperties`: all engines accept them there. */
+/**
+ * The schemas that replace `true` and `false`. In `additionalProperties` the two stay, because all engines accept them
+ * there.
+ */
 const ofBoolean = new Map<unknown, JsonObject>([[true, {}]]).set(false, { not: {} });
 const withoutBoolean = (schema: unknown) => ofBoolean.get(schema) ?? schema;
 
@@ -66,7 +69,7 @@ export function isStrict(schema: Readonly<JsonObject>): boolean {
   return isSo;
 }
 
-/** The keywords that Anthropic's API refuses in a schema that it enforces. */
+/** The keywords that Anthropic's API refuses in a schema that it has to enforce. */
 const unenforced = /^((exclusiveM|m)(in|ax)imum|multipleOf|(min|max)(Length|Properties)|maxItems|uniqueItems)$/;
 const knownFormats = /^(date|time|date-time|duration|email|hostname|uri|ipv4|ipv6|uuid)$/;
 
@@ -75,7 +78,9 @@ function isUnenforced([name, value]: [name: string, value: unknown]): boolean {
   return unenforced.test(name) || (name === "format" && !knownFormats.test(String(value)));
 }
 
-/** The schema for Anthropic's API: objects are closed, and keywords that it refuses are words of the description. */
+/**
+ * The schema for Anthropic's API: objects are closed, and keywords that the API refuses are moved into the description.
+ */
 export function closed(schema: Readonly<JsonObject>): JsonObject {
   return changed(schema, (one) => {
     if (!isObject(one)) return one;

@@ -66,14 +66,14 @@ export const anyRefusals: Refusals = {
     // Messages about content, not about the operator's key: of OpenRouter and xAI.
     { status: 403, words: /\brequires moderation on\b.*\binput was flagged\b/i, means: 400 },
     { status: 403, words: /^\S* content violates usage guidelines\b/i, means: 400 },
-    // A message of Groq about the tokens of a minute.
+    // A message of Groq about a limit of tokens per minute.
     { status: 413, words: /\bon tokens per minute \(TPM\)/i, means: 429 },
-    // Messages about an account without money: of OpenAI, and of Moonshot and z.ai. DashScope and Gemini say the same as
-    // OpenAI of a minute's tokens, but with other addresses.
+    // Messages about an account without money: of OpenAI, and of Moonshot and z.ai. DashScope and Gemini use OpenAI's
+    // words for a limit of tokens per minute, but with other URLs in them.
     { status: 429, words: /exceeded your current quota\b.*platform\.openai\.com/is, means: 402 },
     { status: 429, words: /\binsufficient balance\b|\baccount\b.{0,120} is suspended\b/i, means: 402 },
-    // The message of llama.cpp if its running requests together fill the context that its slots share. LM Studio says
-    // the same without a type of an input that is too long.
+    // The message of llama.cpp if its running requests together fill the context that its slots share. LM Studio sends
+    // the same words, without the error type, about an input that is too long.
     { status: 500, words: /^server_error context size has been exceeded\.?$/i, means: 429 },
   ],
   unread: [

@@ -20,7 +20,7 @@ function places(input: string, output: string): CountPlaces {
     written: one(
       `usage.${input}_tokens_details.cache_write_tokens`,
       `usage.${input}_tokens_details.cache_creation_input_tokens`,
-      // vLLM gave this field its name, and LiteLLM its place within the usage object.
+      // This is vLLM's name for the count, in the place within the usage object where LiteLLM puts it.
       `usage.${input}_tokens_details.created_cache_tokens`,
       "usage.cache_creation_input_tokens",
     ),
