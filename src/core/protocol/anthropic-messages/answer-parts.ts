@@ -1,7 +1,8 @@
 /**
- * Turns the blocks of an engine's answer into parts. Blocks have an `index`, but engines leave it out, begin a block
- * twice, forget to begin or to end one, or put all of a block into its beginning. Blocks of an unknown type are
- * skipped. Some engines end all blocks only with the answer, so a text or reasoning part ends when another part begins.
+ * Turns the blocks of an engine's answer into parts. Blocks have an `index`, but some engines leave it out, begin a
+ * block twice, forget to begin or to end a block, or put all of a block into its start event. Blocks of an unknown type
+ * are skipped. Some engines end all blocks only with the answer, so a text or reasoning part ends when another part
+ * begins.
  */
 import type { InferenceEvent, PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
@@ -19,7 +20,7 @@ interface Part {
    */
   index: number | null;
   written: boolean;
-  /** The arguments of a tool call in the beginning of its block, for engines that send no fragments. */
+  /** The arguments of a tool call in the start event of its block, for engines that send no fragments. */
   input: JsonObject;
   signature: string | undefined;
   citations: Native[];
@@ -40,7 +41,8 @@ export class AnswerParts {
   }
 
   /**
-   * Whether the answer has content and no tool calls. Then it may be whole without a stop reason; a call could be cut.
+   * Whether the answer has content and no tool calls. Such an answer may be complete even without a stop reason; a call
+   * without one could be cut off.
    */
   get areSaid(): boolean {
     return this.#count > 0 && this.calls === 0;
@@ -65,7 +67,7 @@ export class AnswerParts {
     if (!isObject(value) || !kind || this.#open.get(index) === null) return [];
     const part = this.#open.get(index);
     if (part?.kind === kind) return this.#grown(part, value);
-    // Text that belongs to no block, or to one of another kind, becomes a block of its own.
+    // Text that belongs to no block, or to a block of another kind, becomes a block of its own.
     if (kind === "tool-call") return [];
     const head = this.open(index, { type: kind === "text" ? "text" : "thinking" });
     return [...head, ...this.delta(index, value)];
@@ -89,7 +91,7 @@ export class AnswerParts {
     return Number.isInteger(index) ? Number(index) : this.#latest;
   }
 
-  /** The events of the content in the beginning of a block. */
+  /** The events for the content in the start event of a block. */
   #begun(part: Part, block: JsonObject): InferenceEvent[] {
     switch (part.kind) {
       case "reasoning": {

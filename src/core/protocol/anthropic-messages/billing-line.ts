@@ -1,6 +1,6 @@
 /**
- * Removes the line that Claude Code puts at the head of its system text. It changes with every request, and so defeats
- * prefix caches (docs/design/service.md, Billing line).
+ * Removes the line that Claude Code puts at the head of its system text. The line changes with every request, and so
+ * defeats prefix caches (docs/design/service.md, Billing line).
  */
 const line = /^x-anthropic-billing-header:[^\n]*(\n|$)/i;
 

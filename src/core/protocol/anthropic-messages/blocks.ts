@@ -8,7 +8,7 @@ import { unsigned } from "./signature.ts";
 
 export interface Block {
   add(delta: string): void;
-  /** The frame that `add` would write. Null, and nothing is taken, if `add` might write more than one delta. */
+  /** The frame that `add` would write. Null, and the delta is not consumed, if `add` might write several deltas. */
   frame(delta: string): string | null;
   end(signature?: string, citations?: readonly Native[]): void;
 }
@@ -51,7 +51,7 @@ function thinkingBlock(writer: MessageWriter): Block {
       if (thinking !== "") writer.delta({ type: "thinking_delta", thinking });
     },
     frame: (thinking) => writer.frame(thinking),
-    /** Writes the signature in one delta: clients replace it by the next one, and do not append. */
+    /** Writes the signature in one delta: clients replace the signature with each delta, and append nothing. */
     end(signature = unsigned) {
       if (signature !== "") writer.delta({ type: "signature_delta", signature });
       writer.close();

@@ -10,7 +10,7 @@ import { decodeFault, encodeFault } from "./fault.ts";
 import { messagesForms } from "./forms.ts";
 import { unsupportedByMessages } from "./request-refusal.ts";
 
-/** The header in which a caller names the parts of the protocol that are not yet in every account. */
+/** The header in which a caller names betas, the parts of the protocol that not every account has yet. */
 export const betasHeader = "anthropic-beta";
 
 export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCodec<MessagesRequest, Message> {

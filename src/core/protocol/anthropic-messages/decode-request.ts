@@ -119,8 +119,8 @@ function choiceOf(choice: MessagesToolChoice): ToolChoice {
 }
 
 /**
- * The format of the output. In Messages it has neither a name nor a strictness. It is strict, unless OpenAI's services would
- * refuse the schema as a strict one; engines that an operator runs enforce any.
+ * The format of the output. In Messages a format has neither a name nor a `strict` flag. It is taken as strict, unless
+ * OpenAI's services would refuse the schema in strict mode. Self-hosted engines enforce any schema.
  */
 function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string } | undefined {
   const inConfig = wire.output_config?.format;

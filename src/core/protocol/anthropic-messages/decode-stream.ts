@@ -96,7 +96,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
       case "error":
         return this.fail(decodeErrorEvent(event, this.dialect));
       default:
-        // llama.cpp's error has a type of its own in the data.
+        // llama.cpp marks an error only by the event's name: the `type` in the data names the kind of error.
         return isError(event) || name === "error" ? this.fail(decodeErrorEvent(event, this.dialect)) : [];
     }
   }

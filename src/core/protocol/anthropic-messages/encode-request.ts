@@ -107,7 +107,7 @@ function encodeThinking(
   const written = wireOf(native);
   if (!written) {
     if (effort === undefined) return undefined;
-    // Newer models leave the text of thoughts out by default. A summary of them is not charged for.
+    // Newer models omit the text of their thinking by default. A summary of the thinking is not charged for.
     return effort === "none" ? { type: "disabled" } : { type: "adaptive", display: "summarized" };
   }
   if (written.type === undefined) return undefined;
@@ -117,7 +117,10 @@ function encodeThinking(
   return max_tokens > budget_min ? { ...wire, budget_tokens: max_tokens - 1 } : { type: "disabled" };
 }
 
-/** A conversation as it was written says itself where the effort changes. */
+/**
+ * The field `output_config`. In a conversation that is sent as its caller wrote it, system messages also set the
+ * effort.
+ */
 function encodeConfig(
   { reasoning, format }: InferenceRequest,
   { effort }: { effort: unknown },
@@ -127,7 +130,7 @@ function encodeConfig(
   return Object.keys(config).length > 0 ? config : undefined;
 }
 
-/** The word of Messages for each level of effort. `none` is expressed by `thinking` instead. */
+/** The value in Messages for each level of effort. `none` is expressed by `thinking` instead. */
 const levels = {
   none: undefined,
   minimal: "low",

@@ -71,8 +71,8 @@ function addBlocks(content: Block[], turn: Turn, ids: WireIds, ask: UpstreamAsk)
 }
 
 /**
- * The parts without texts of blanks alone, if there is no other text: engines refuse a message, and instructions, in
- * which no text has a letter or sign.
+ * The parts. If every text in them is blank, the texts are left out: engines refuse a message, and instructions, with
+ * nothing but blank text.
  */
 function withoutBlanks<Part extends AssistantPart | InputPart>(parts: readonly Part[]): readonly Part[] {
   const isBlank = (part: AssistantPart | InputPart) =>
@@ -104,8 +104,9 @@ function inputBlock(part: InputPart): JsonObject | null {
 }
 
 /**
- * The blocks of parts: a part's own wire object if it has one, or else the block that `encode` makes. Parts that share
- * a wire object become one block. Empty texts are left out, because engines refuse them.
+ * The blocks of parts: a part's own wire object (the block as the caller wrote it) if it has one, or else the block
+ * that `encode` makes. Parts that share a wire object become one block. Empty texts are left out, because engines
+ * refuse them.
  */
 function blocks<Part extends object>(
   parts: readonly Part[],
@@ -154,7 +155,8 @@ function assistantBlock(part: AssistantPart, ids: WireIds, ask: UpstreamAsk): Js
 }
 
 /**
- * The block of a thought; null if it has no signature and the engine signs thoughts: such an engine refuses it.
+ * The thinking block of a reasoning part; null if the part has no signature and the engine signs its reasoning: such an
+ * engine would refuse the block.
  */
 function thinkingBlock(
   { text, signature, encrypted }: ReasoningPart,

@@ -11,19 +11,21 @@ import { closed } from "../tool-schema.ts";
 export function fitted(request: InferenceRequest, lost?: (loss: Loss) => void): InferenceRequest {
   const { turns, tools, format, reasoning, toolChoice: choice } = request;
   const { temperature, topP, ...sampling } = request.sampling;
-  // Models refuse both together. 1 is the value of either if it is left out.
+  // Models refuse `temperature` and `top_p` together. The default of each is 1.
   const top = topP === 1 ? undefined : topP;
   const heat = temperature === 1 && top !== undefined ? undefined : temperature;
   const placed = withInstructionsAtHead(turns);
   const fits: InferenceRequest = {
     ...request,
     sampling: { ...sampling, ...compact({ temperature: heat, topP: top }) },
-    // Most models refuse instructions after the head. Others take them before the model's turn alone.
+    // Most models refuse instructions after the conversation's beginning. Others accept them only before a turn of the
+    // model.
     turns: request.continues ? placed : withAsker(placed),
     tools: tools.map((tool) => (tool.strict ? { ...tool, parameters: closed(tool.parameters ?? noArguments) } : tool)),
   };
   if (format?.kind === "json_schema" && format.schema) fits.format = { ...format, schema: closed(format.schema) };
-  // Models that think refuse to be forced to a call, or answer without it. The effort is the hint of the two.
+  // Models that think refuse a forced tool call, or do not make it. Of the two settings the effort is only a hint, so
+  // it goes.
   const mode = choice?.kind === "allowed" ? choice.mode : choice?.kind;
   const isForced = tools.length > 0 && (mode === "required" || mode === "tool");
   if (isForced && reasoning?.effort && reasoning.effort !== "none") {
@@ -33,7 +35,10 @@ export function fitted(request: InferenceRequest, lost?: (loss: Loss) => void): 
   return fits;
 }
 
-/** The turns with one of the user at the end. The model would go on within its last sentence, or refuse to. */
+/**
+ * The turns, with a turn of the user added if the last is an answer: the model would continue its last sentence, or
+ * refuse.
+ */
 function withAsker(turns: Turn[]): Turn[] {
   const last = turns.at(-1);
   if (last?.role !== "assistant" || last.parts.some(isCall)) return turns;

@@ -7,7 +7,7 @@ export function imageSource(url: string): JsonObject | null {
   if (!/^data:/i.test(url)) return { type: "url", url };
   const held = base64Of(url);
   if (!held?.mediaType.startsWith("image/")) return null;
-  // Engines compare the media type with the content, which services of other protocols do not.
+  // Engines of Messages compare the media type with the content; engines of other protocols do not.
   return { type: "base64", media_type: imageKindOf(held.data.slice(0, 16)) ?? held.mediaType, data: held.data };
 }
 

@@ -32,7 +32,7 @@ function keptFields(source: Record<string, unknown>, keys: readonly string[]): R
 
 /**
  * The wire object for an engine of this protocol, which replaces the one made from the `InferenceRequest`'s own fields;
- * undefined if there is none. `isWhole`: whether the engine has all of the protocol.
+ * undefined if there is none. `isWhole`: whether the engine supports the whole protocol.
  */
 export function wireOf(native: Native | undefined, isWhole = false): Readonly<Record<string, unknown>> | undefined {
   if (native?.protocol !== "anthropic-messages" || (native.isForWhole && !isWhole)) return undefined;

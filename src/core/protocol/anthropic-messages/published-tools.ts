@@ -1,6 +1,6 @@
 /**
- * Tools that a caller lists only by their type. Anthropic publishes the form of their calls, which its own models know.
- * All models of this service get them as functions, under the names that callers expect.
+ * Tools that a caller lists only by their type. Anthropic publishes the form of their calls, which Anthropic's own
+ * models know. All models of this service get these tools as functions, under the names that callers expect.
  */
 
 interface PublishedTool {

@@ -14,8 +14,8 @@ export interface Held {
 }
 
 /**
- * The stop reason in Messages. A stop sequence counts only if it is one of the caller's: engines have some of their
- * own.
+ * The stop reason in Messages. A stop sequence counts only if it is one of the caller's: engines also stop at stop
+ * sequences of their own.
  */
 export function encodeStop(
   end: { reason: StopReason; stopSequence?: string },

@@ -18,8 +18,8 @@ export function stripped(body: JsonObject, { strips }: Dialect, lost?: (loss: Lo
 }
 
 /**
- * The value without cache marks, or, if `whole` is false, without the times (`ttl`) in them; the same value if there
- * are none.
+ * The value without `cache_control` fields, or, if `whole` is false, without the `ttl` in these fields; the same value
+ * if there are none.
  */
 function withoutMarks(value: unknown, whole: boolean): unknown {
   if (Array.isArray(value)) {
@@ -38,7 +38,7 @@ function withoutMarks(value: unknown, whole: boolean): unknown {
   return changed ?? value;
 }
 
-/** Fields that hold the caller's own JSON: a field in it that is named like a cache mark is not one. */
+/** Fields that hold the caller's own JSON: a field in it that is named `cache_control` is data. */
 const holdsNoMarks: ReadonlySet<string> = new Set(["input", "input_schema", "schema", "source", "output_config"]);
 
 function markWithout(mark: unknown, whole: boolean): unknown {

@@ -1,6 +1,7 @@
 /**
  * The tools that the model may call: the listed ones, with the additions and removals of system messages in the order
- * of the conversation. Most engines get the tools in force at the end of it: docs/design/protocols.md, Tools in force.
+ * of the conversation. Most engines get the tools in force at the end of the conversation: docs/design/protocols.md,
+ * Tools in force.
  */
 import { describe, invalid, type Violation } from "../violation.ts";
 import type { CountTokensRequest, MessagesTool, ToolAdditionBlockParam, ToolRemovalBlockParam } from "./contract.ts";

@@ -88,8 +88,8 @@ function asFunction(tool: MessagesTool): MessagesTool {
 }
 
 /**
- * Whether tools may stay out of the model's sight until they are found. They could not be found if the search is a tool that
- * Anthropic's service runs, and an engine wants at least one that is in sight.
+ * Whether tools may be deferred: hidden from the model until a tool search finds them. Not if the tool search is one
+ * that Anthropic's service runs, since nothing would find them; an engine also requires a tool that is not deferred.
  */
 export function mayBeDeferred(listed: readonly MessagesTool[], tools: readonly Tool[]): boolean {
   return tools.some(({ isDeferred }) => !isDeferred) && !listed.some((tool) => ownerOf(tool).family === hostedSearch);

@@ -123,7 +123,7 @@ function changedTools(body: MessagesRequest): Violation | null {
   );
 }
 
-/** The violation of a tool that the model could not call. */
+/** The violation of a listed tool that no model of this service could call. */
 function uncallable({ tool, param }: ListedTool): Violation | null {
   const owner = ownerOf(tool);
   const published = publishedTool(tool.type);
@@ -171,8 +171,8 @@ function choosableTool(body: MessagesRequest): Violation | null {
 // ---- messages --------------------------------------------------------------------------------------------------------
 
 /**
- * The violation of the conversation's rules: tool results answer an earlier tool use, images and PDFs hold what they
- * claim, and some message has content.
+ * The violation of the conversation's rules: tool results answer an earlier tool use, images and PDFs are of the type
+ * that they state, and some message has content.
  */
 function conversation({ messages }: MessagesRequest): Violation | null {
   const calls = new Set<string>();
@@ -226,7 +226,7 @@ function mediaAt(found: { type: string }, at: number, block: number): Violation 
   return mediaOf(found, () => `messages[${at}].content[${block}]`);
 }
 
-/** The violation of an image or PDF in this block, or nested in it, whose bytes are of another type. */
+/** The violation of an image or PDF, in this block or nested in it, whose bytes are not of the type that it states. */
 function mediaOf(block: { type: string }, path: () => string): Violation | null {
   if (block.type === "image") return image(block as ImageBlockParam, path);
   if (block.type === "document") return document(block as DocumentBlockParam, path);

@@ -1,8 +1,9 @@
 /**
- * The conversation of a Messages caller as it was written, for an engine that has all of the protocol
- * (`Dialect.wholeMessages`). Such an engine refuses a thought if anything before it has changed, and its cache ends where a
- * request differs from the one before. So deferred tools, changes of tools and messages that are cleared stay where they
- * are, and each message is encoded by itself: a conversation that grows keeps its beginning.
+ * The conversation of a Messages caller as it was written, for an engine that supports the whole protocol
+ * (`Dialect.wholeMessages`). Such an engine refuses a thinking block if anything before the block has changed, and its
+ * cache ends where a request differs from the previous request. So deferred tools, changes of tools and messages that
+ * are cleared stay where they are, and each message is encoded by itself: when a conversation grows, its beginning
+ * stays the same.
  */
 import type { InferenceRequest, SystemTurn, Tool, Turn, Written } from "../../inference/request.ts";
 import type { UpstreamAsk } from "../codec.ts";
@@ -35,7 +36,7 @@ export function writtenOf(
   return { protocol: "anthropic-messages", turns, wire: { ...wire } };
 }
 
-/** The conversation for this engine; null if it gets the one of the request's turns. */
+/** The conversation as it was written, for this engine; null if the engine gets the request's turns instead. */
 export function writtenConversation({ written, turns, reasoning }: InferenceRequest, ask: UpstreamAsk) {
   if (!ask.dialect?.wholeMessages || ask.instructionsInside === false) return null;
   if (written?.protocol !== "anthropic-messages" || written.turns !== turns) return null;
@@ -47,7 +48,7 @@ export function writtenConversation({ written, turns, reasoning }: InferenceRequ
       ? systemMessage(message, reasoning !== undefined)
       : encodeTurns(turnsOf(message), ask, ids),
   );
-  // Instructions at the head belong into `system`.
+  // Instructions at the beginning of a conversation belong in `system`.
   if (sent[0]?.role === "system") return null;
   const keepsDeferred = mayBeDeferred(listed, tools);
   return {
@@ -58,7 +59,7 @@ export function writtenConversation({ written, turns, reasoning }: InferenceRequ
   };
 }
 
-/** Whether results come directly after their calls, and no message of the model follows another. */
+/** Whether results come directly after their calls, and no message of the model directly follows another. */
 function isInOrder(messages: readonly MessageParam[]): boolean {
   return messages.every((message, at) => {
     const before = messages[at - 1];
@@ -69,7 +70,7 @@ function isInOrder(messages: readonly MessageParam[]): boolean {
 
 const isResult = ({ type }: { type: string }) => type === "tool_result";
 
-/** Whether a message has such a block; a text counts as a block. */
+/** Whether a message has a block for which `isSuch` is true. Content that is a string counts as a text block. */
 function hasBlock(message: MessageParam | undefined, isSuch: (block: { type: string }) => boolean): boolean {
   const { content } = message ?? {};
   return Array.isArray(content) ? content.some(isSuch) : isSuch({ type: "text" });
@@ -92,7 +93,7 @@ function turnsOf(message: MessageParam): Turn[] {
   return turns;
 }
 
-/** A system message with its changes of the tools; none if nothing is left of it. */
+/** A system message with its changes of the tools; an empty list if the message has no block and no effort left. */
 function systemMessage({ content, clear_at, output_config }: SystemMessageParam, reasons: boolean): JsonObject[] {
   const written = Array.isArray(content) ? content : [{ type: "text" as const, text: content ?? "" }];
   const blocks = written.flatMap((block) =>
