@@ -1,6 +1,6 @@
 /**
- * Writes opaque values (carried.ts) into the fields of chat messages: for an engine as its own fields, and for a client
- * as signatures. Also collects the opaque values of an engine's answer while it arrives.
+ * Writes opaque values (carried.ts) into the fields of chat messages: for an engine in the engine's own fields, and for
+ * a client as signatures. Also collects the opaque values of an engine's answer while it arrives.
  */
 import type { ReasoningPart, ToolCallPart } from "../../inference/request.ts";
 import {

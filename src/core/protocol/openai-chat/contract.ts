@@ -140,7 +140,7 @@ const UserMessage = Type.Object(
 
 /**
  * Engines answer with `tool_calls: []`, which clients send back, so an empty array means the same as an absent field.
- * Empty content does, too.
+ * Empty content also means the same as an absent field.
  */
 export const AssistantMessage = Type.Object(
   {
@@ -271,7 +271,7 @@ const tokens_max = (description: string) => optional(Type.Integer({ minimum: 1, 
 const ignored = (schema: TSchema) =>
   optional(Type.Unsafe<unknown>({ ...schema, description: "Accepted without effect." }));
 
-/** The fields of an assistant message that are content. An empty array is no content. */
+/** The fields of an assistant message that count as its content. An empty array does not count. */
 export const assistantWords = ["content", "refusal", "tool_calls", "reasoning_content", "reasoning"] as const;
 const silent = Object.fromEntries(assistantWords.map((field) => [field, { type: ["array", "null"], maxItems: 0 }]));
 

@@ -43,7 +43,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
   #stopSequence: string | undefined;
   #toolCalls = 0;
   /**
-   * Log probabilities of tokens whose text has not come yet: the first bytes of a character, or a tag that may begin
+   * Log probabilities of tokens whose text has not arrived yet: the first bytes of a character, or a tag that may begin
    * reasoning.
    */
   #early: TokenLogprob[] = [];
@@ -206,7 +206,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     }
   }
 
-  /** Corrects the reason of engines that give `stop` after tool calls, or `tool_calls` without any. */
+  /** Corrects the reason of engines that give `stop` after tool calls, or `tool_calls` without any tool call. */
   #corrected(reason: StopReason): StopReason {
     if (reason === "stop" && this.#toolCalls > 0) return "tool_calls";
     if (reason === "tool_calls" && this.#toolCalls === 0) return "stop";

@@ -117,7 +117,10 @@ function encodeAssistant(turn: AssistantTurn, back: CarriedBack): Record<string,
   return back.in(message, thoughts, calls);
 }
 
-/** Writes a single text as a string, which every engine reads, and several parts as a list, or, of texts, as the dialect says. */
+/**
+ * Writes a single text as a string, which every engine reads, and several parts as a list. The dialect decides whether
+ * several texts are a list or one joined string.
+ */
 function encodeInput(parts: readonly InputPart[], dialect: Dialect): unknown {
   const texts = parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
   const isJoined = texts.length === 1 || dialect.severalTexts === "joined";

@@ -43,7 +43,10 @@ class ChatEncoder implements StreamEncoder {
   readonly #custom: ReadonlySet<string>;
   #around: AroundDelta = { before: "", after: "" };
   readonly #parts = new PartQueue();
-  /** The key is the id of a call that has not begun; the value holds the fields of its opaque value (carried.ts). */
+  /**
+   * The opaque values (carried.ts) of calls that have not begun. The key is the id of the call; the value is the fields
+   * to write.
+   */
   readonly #ofCalls = new Map<string, JsonObject>();
   /** The ids of the calls that have begun, in order. */
   readonly #begun: string[] = [];
@@ -189,8 +192,8 @@ function matchedStop(
 }
 
 /**
- * The log probabilities as the caller asked for them. Some engines send them unasked, or more alternatives (llama.cpp:
- * 20).
+ * The log probabilities as the caller asked for them. Some engines send log probabilities unasked, or more alternatives
+ * than were asked for (llama.cpp: 20).
  */
 function asRequested(logprobs: TokenLogprob[], wire: ChatCompletionRequest): TokenLogprob[] | undefined {
   if (!wire.logprobs) return undefined;

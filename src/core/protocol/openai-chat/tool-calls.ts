@@ -17,7 +17,10 @@ interface AssembledCall {
   toolName: string;
   /** Whether the tool is a custom one, whose arguments are plain text. */
   custom: boolean;
-  /** The number of the call among the answer's parts. The code that numbers the parts sets it when the call starts. */
+  /**
+   * The index of the call among the answer's parts. The code that numbers the parts sets the index when the call
+   * starts.
+   */
   partIndex: number;
 }
 
@@ -26,11 +29,11 @@ type AssemblyStep = { type: "start"; call: AssembledCall } | { type: "text"; cal
 interface Assembly extends AssembledCall {
   /** The engine's id of the call; null until the engine sends one. */
   wireId: string | null;
-  /** The part of the arguments that came before the call's name. */
+  /** The arguments that arrived before the call's name. */
   written: string;
   /** Whether any arguments have come. */
   isWritten: boolean;
-  /** Detects the end of the arguments. The pieces in `unseen` are given to it only when the end has to be known. */
+  /** Detects the end of the arguments. It gets the pieces in `unseen` only when the end has to be known. */
   input: ToolInput;
   unseen: string[];
   started: boolean;
@@ -50,7 +53,7 @@ export function toolCallAssembly(responseId: string) {
   const latestAt = new Map<number, Assembly>();
   const byIndexAndId = new Map<string, Assembly>();
   const ids = new CallIds(`call_${responseId.slice(-32)}`);
-  /** The call of the latest fragment, and its index. */
+  /** The call to which the latest fragment belongs, and the index in that fragment. */
   let latest: Assembly | undefined;
   let latestIndex = 0;
 

@@ -27,7 +27,7 @@ const engineRequest = contract(EngineBoundRequest, { topLevel: "closed", repeate
 
 /**
  * Returns the body as a request. `extraParams`: the fields beyond the contract that the model accepts. `unchecked`: see
- * Contract. `bounds`: those of the model. Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`,
+ * `Contract`. `bounds`: the setting of the model. Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`,
  * `mutually_exclusive` or `unsupported_feature`.
  */
 export function validateChatRequest(
@@ -63,7 +63,7 @@ function withinEngineBounds(
 
 const settingNamed = "(Whoever runs this service can allow this with 'bounds: engine' of the model.)";
 
-/** Adds to the violation the setting that would allow the request if nothing else is wrong with it. */
+/** Adds to the violation the setting that would allow the request, if the request breaks no other rule. */
 function told(violation: Violation, body: unknown, extraParams: readonly string[]): Violation {
   if (!isTakenByEngines(body, extraParams)) return violation;
   return { ...violation, message: `${violation.message} ${settingNamed}` };

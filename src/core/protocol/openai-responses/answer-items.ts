@@ -33,7 +33,7 @@ export class AnswerItems {
   #made: ToolBook | null = null;
   readonly #logprobs: { top: number } | undefined;
   readonly #keepsText: boolean;
-  /** Whether reasoning is written as a summary: clients that ask for one show nothing else. */
+  /** Whether reasoning is written as a summary: clients that ask for a summary show no other reasoning. */
   readonly writesSummary: boolean;
 
   constructor(
@@ -82,7 +82,10 @@ export class AnswerItems {
     };
   }
 
-  /** The log probabilities as the caller asked for them. Some engines send them unasked, or more alternatives. */
+  /**
+   * The log probabilities as the caller asked for them. Some engines send log probabilities unasked, or more
+   * alternatives than were asked for.
+   */
   logprobsOf(logprobs: readonly TokenLogprob[] | undefined): ResponsesLogprob[] {
     const requested = this.#logprobs;
     if (!requested || !logprobs) return [];

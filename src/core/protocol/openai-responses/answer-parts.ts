@@ -1,8 +1,9 @@
 /**
- * Turns the items of an engine's answer into parts. Engines give items numbers and ids, and make mistakes in either, so both
- * are used to distinguish items. An `added` always begins a new item. Content that comes only with the end of its item, or of
- * the answer, is written then. llama.cpp ends all its items only with the answer, so a text or reasoning part ends when another
- * part begins. Items of an unknown type are skipped.
+ * Turns the items of an engine's answer into parts. Engines give items numbers and ids, and make mistakes in either, so
+ * both are used to distinguish items. A `response.output_item.added` event always begins a new item. Content that
+ * arrives only in the event that ends its item, or the answer, is written at that event. llama.cpp ends all its items
+ * only with the answer, so a text or reasoning part ends when another part begins. Items of an unknown type are
+ * skipped.
  */
 import type { InferenceEvent, PartHead, TokenLogprob } from "../../inference/event.ts";
 import { assertFewParts } from "../answer.ts";
@@ -32,7 +33,7 @@ interface Item {
 
 export class AnswerParts {
   calls = 0;
-  /** Whether some call has no name, so that nobody could run it. */
+  /** Whether some call has no name, so that the client could not run it. */
   unnamed = false;
   readonly #items: Item[] = [];
   /** The open text or reasoning part. There is at most one. */

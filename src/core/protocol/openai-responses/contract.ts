@@ -3,8 +3,8 @@
  * types and the OpenAPI document are made from them. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
  * Responses requests.
  *
- * Objects are open: they may have further keys of any type. Keys that have an effect are typed, and ignored ones are not. A key
- * that would change the answer and is not supported gets `unsupported_feature`.
+ * Objects are open: they may have further keys of any type. Keys that have an effect have a type here, and ignored keys
+ * have none. A key that would change the answer and is not supported gets `unsupported_feature`.
  */
 import type { TObjectOptions, TProperties, TSchema } from "typebox";
 import Type from "typebox";

@@ -61,7 +61,7 @@ function isSetting({ item }: PlacedItem): boolean {
   return item.type === "additional_tools" || item.type === "configuration_update";
 }
 
-/** The item without its setting for the format of the answer. */
+/** The item without its setting of the answer's format (`text`). */
 function withoutFormat(placed: PlacedItem): PlacedItem {
   const { item, place } = placed;
   return item.type === "configuration_update" ? new PlacedItem({ ...item, text: null }, place) : placed;
@@ -164,7 +164,7 @@ function decodeItem(placed: PlacedItem, { needs }: Reading): Turn | null {
 
 const isText = (part: InputPart): part is TextPart => part.kind === "text";
 
-/** The parts of an item, if the model wrote the item; else null. */
+/** The parts of an item that the model wrote; null for any other item. */
 function assistantParts(placed: PlacedItem, { book, needs, model }: Reading): AssistantPart[] | null {
   const { item } = placed;
   switch (item.type) {
@@ -247,7 +247,7 @@ function contentPart(part: WirePart | OutputPart, path: Path, needs: Needs): Inp
 // ---- tools and the rest ----------------------------------------------------------------------------------------------
 
 function decodeTool({ name, tool, within }: EngineTool): Tool {
-  // OpenAI refuses a tool that is to be found if its search, a hosted tool, is not listed.
+  // OpenAI refuses a deferred tool if the tool search that finds it, a hosted tool, is not listed.
   const { defer_loading: _, ...listed } = tool as typeof tool & { defer_loading?: unknown };
   const wire = within ? { ...within, tools: [listed] } : listed;
   if (tool.type === "function") {

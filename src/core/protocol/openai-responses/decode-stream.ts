@@ -16,7 +16,7 @@ export function streamDecoder(identity: ResponseIdentity, context: AnswerContext
   return new StreamDecoder(new AnswerDecoder(identity, context));
 }
 
-/** Decodes a reply that was not streamed. It is the object that a stream has in its last event. */
+/** Decodes a reply that was not streamed. The reply is the object that a stream has in its last event. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity, context: AnswerContext = {}): InferenceEvent[] {
   const answer = new AnswerDecoder(identity, context);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
@@ -88,7 +88,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     return this.#end(response, null);
   }
 
-  /** Ends an incomplete answer: its token limit cut it, unless the engine gives another reason. */
+  /** Ends an incomplete answer: the token limit cut the answer off, unless the engine gives another reason. */
   #incomplete(response: JsonObject): InferenceEvent[] {
     const { incomplete_details: details } = response;
     this.reason.take(isObject(details) ? details.reason : null);
@@ -133,7 +133,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
         return parts.whole(event, "tool-call", event.arguments);
       case "response.custom_tool_call_input.done":
         return parts.whole(event, "tool-call", event.input);
-      // Open Responses has this name for the event.
+      // The name of the event in the Open Responses specification.
       case "response.reasoning.delta":
       case "response.reasoning_text.delta":
       case "response.reasoning_summary_text.delta":

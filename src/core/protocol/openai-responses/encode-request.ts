@@ -1,7 +1,7 @@
 /**
  * Writes a request for an engine that speaks Responses. A feature that would change the answer and that the protocol
- * cannot express is refused with its name; one that only tunes the answer (`seed`) is left out. The body has no nulls,
- * the engine is told to store nothing, and equal requests have equal bytes.
+ * cannot express is refused with an error that names the feature; a feature that only tunes the answer (`seed`) is left
+ * out. The body has no nulls, the engine is told to store nothing, and equal requests have equal bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, InputPart, OutputFormat, Reasoning, Tool, Turn } from "../../inference/request.ts";
@@ -76,7 +76,7 @@ function included({ reasoning, logprobs }: InferenceRequest): string[] | undefin
   return include.length > 0 ? include : undefined;
 }
 
-/** Writes the tools. Those of one namespace become one tool on the wire, in the place of the first. */
+/** Writes the tools. The tools of one namespace become one wire tool, at the position of the first of them. */
 function encodeTools(tools: readonly Tool[], dialect: Dialect): Readonly<JsonObject>[] {
   const out: Readonly<JsonObject>[] = [];
   const namespaces = new Map<unknown, JsonObject & { tools: unknown[] }>();
@@ -132,8 +132,8 @@ function encodeFormat(format: OutputFormat): JsonObject {
 }
 
 /**
- * Writes the `reasoning` object of a caller that speaks Responses, or else an effort that all engines know. Callers of other
- * protocols get the text of reasoning, unless they say that they leave it out.
+ * Writes the `reasoning` object of a caller that speaks Responses, or else an effort that all engines know. Callers of
+ * other protocols get the text of reasoning, unless they ask to have it omitted.
  */
 function encodeReasoning(reasoning: Reasoning, dialect: Dialect): JsonObject | undefined {
   const wire = wireOf(reasoning.native);

@@ -1,7 +1,7 @@
 /**
  * Writes the events that Responses clients read. Each part is an item, and items follow one another. Codex acts only on
- * `output_item.done`, which must give an item that the token limit cut the status `incomplete`. So the end of an item
- * waits until the next one begins or the answer ends.
+ * `output_item.done`, in which an item that the token limit cut off must have the status `incomplete`. So the end of an
+ * item waits until the next one begins or the answer ends.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
@@ -24,8 +24,8 @@ export function streamEncoder(
   const writer = new ResponseWriter(begun);
   const parts = new PartQueue();
   /**
-   * The items that the final object lists. Events that are still queued in `parts` are not written, not even if the
-   * answer fails.
+   * The items that the final response object lists. If the answer fails, events that are still queued in `parts` are
+   * never written.
    */
   const all: StreamItem[] = [];
   let reported: Usage | null = null;
@@ -64,8 +64,8 @@ export function streamEncoder(
   }
 
   /**
-   * Ends the stream with a failure, and leaves open items open: a client that acts on complete items must not act on
-   * one that it will request again.
+   * Ends the stream with a failure, and does not end the open items: a client acts on an ended item, and will request
+   * these again.
    */
   function fail(fault: Fault): void {
     const output = all.map((item) => item.snapshot(item.ended ? "completed" : "incomplete"));

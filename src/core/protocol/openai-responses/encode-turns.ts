@@ -72,7 +72,8 @@ function callItem({ callId, toolName, arguments: written, native }: ToolCallPart
 }
 
 /**
- * The items of a reasoning part. Each has the engine's proof, or else the text and an id, which some engines require.
+ * The items of a reasoning part. Each has the engine's proof (a signature or encrypted reasoning), or else the text and
+ * an id, which some engines require.
  */
 function reasoningItems(
   part: ReasoningPart,
@@ -81,14 +82,14 @@ function reasoningItems(
 ): JsonObject[] {
   const { text, signature } = part;
   if (isCarried(signature)) lost?.("carried");
-  // An engine that signs no thoughts reads no proof, and refuses a thought without a text.
+  // An engine that does not sign its reasoning ignores a proof, and refuses a reasoning item without a text.
   const proof = dialect.unsignedThoughts ? undefined : proofOf(part);
   if (proof === undefined && text === "") {
     if (proofOf(part) !== undefined) lost?.("thoughts");
     return [];
   }
-  // An engine that takes back no text of reasoning looks for its own reasoning under the id, and refuses what it does
-  // not find.
+  // An engine that accepts no reasoning text looks up its own stored reasoning by the id, and refuses an id that it
+  // does not know.
   if (proof === undefined && dialect.reasoning.out.length === 0) {
     if (text !== "") lost?.("thoughts");
     return [];

@@ -11,7 +11,7 @@ import { ResponsesRequest as contract, type ResponseFailure, type ResponsesError
 
 export function encodeFault(fault: Fault, requestId: string): ResponsesError {
   const { error } = envelopeOf(fault, requestId, "openai-responses");
-  // If the error has this type, Codex stops at once and shows the limit.
+  // For the type `usage_limit_reached`, Codex does not try again, and shows the limit.
   const type = fault.code === "usage_limit_reached" ? fault.code : error.type;
   return { error: { ...error, type, param: paramOf(error) } };
 }

@@ -47,7 +47,7 @@ export interface Found {
 
 /**
  * The request with stored items in place of references. `history`: the conversation of the previous response, oldest
- * first, for each response its own input and then its output. Throws `previous_response_not_found` for a reference that
+ * first, with the input of each response before its output. Throws `previous_response_not_found` for a reference that
  * was not found, and `invalid_value` for a tool's output without its call.
  */
 export function withResolved(wire: ResponsesRequest, found: Found): ResponsesRequest {

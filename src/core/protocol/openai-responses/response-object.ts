@@ -13,8 +13,8 @@ import { encodeUsage } from "./usage.ts";
 
 /** The response before it has any output: the parameters of the request, with their defaults. */
 export function begunResponse(wire: ResponsesRequest, identity: ResponseIdentity): ResponseObject {
-  // Keys that are accepted but have no effect are not declared in the request's type. They are returned if their values
-  // have the right type.
+  // Keys that are accepted but have no effect are not declared in the request's type. The response repeats them if
+  // their values have the right type.
   const { metadata, safety_identifier: safety, max_tool_calls: calls } = wire as JsonObject;
   return {
     id: identity.responseId,

@@ -20,7 +20,7 @@ export class ResponseWriter extends FrameWriter {
    */
   #lasting: string | null = null;
 
-  /** `written`: the number of events that another writer has written of this stream. */
+  /** `written`: the number of events of this stream that another writer has already written. */
   constructor(
     readonly begun: ResponseObject,
     written = 0,

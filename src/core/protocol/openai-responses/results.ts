@@ -1,7 +1,7 @@
 /**
  * Joins the results of each call. Codex sends several results of one call if its script reports its progress
- * (`notify`), and later ones may come much later. Engines accept one result, directly after its call, so later results
- * are appended to the first.
+ * (`notify`), and further results may come many turns after the call. Engines accept one result, directly after its
+ * call, so later results are appended to the first.
  */
 import type { AssistantPart, ToolTurn } from "../../inference/request.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The `encrypted_content` of a compaction, which clients keep and send back unread. It is not secret: a mark, followed
- * by the model's summary of the client's own conversation.
+ * The `encrypted_content` of a compaction, which clients keep and send back unread. It is not secret: a fixed prefix
+ * (`mark`), followed by the model's summary of the client's own conversation.
  */
 const mark = "compaction.1:";
 

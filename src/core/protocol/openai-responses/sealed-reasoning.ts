@@ -1,7 +1,8 @@
 /**
  * The `encrypted_content` of reasoning, which clients keep and send back unread. The AI SDK drops the text of reasoning
- * and keeps only this, so it contains the text, the engine's proof and the model. It is not secret. If the next request
- * is for another model, the proof is left out, because engines refuse signatures of other models.
+ * and keeps only this field, so the field contains the text, the engine's proof (a signature or encrypted reasoning)
+ * and the model. It is not secret. If the next request is for another model, the proof is left out, because engines
+ * refuse signatures of other models.
  */
 import type { ReasoningPart } from "../../inference/request.ts";
 import { textOf } from "../json.ts";

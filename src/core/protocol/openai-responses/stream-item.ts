@@ -12,8 +12,8 @@ import { aroundNumbered, type ResponseWriter, type UnnumberedEvent } from "./res
 export class StreamItem {
   ended = false;
   /**
-   * The frame around the deltas of the open part. Null before the first delta, which may open a part; also null if
-   * deltas are not written as they come.
+   * The frame around the deltas of the open part. Null before the first delta, which may open a part, and for items
+   * whose deltas are not written as they arrive.
    */
   around: AroundDelta | null = null;
   #pieces: string[] = [];

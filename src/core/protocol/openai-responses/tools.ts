@@ -89,8 +89,8 @@ function flat(name: string, namespace?: string | null): string {
 }
 
 /**
- * The key of a tool by name and namespace. The namespace's length is part of it, so that no two tools have the same
- * key.
+ * The key of a tool by name and namespace. The namespace's length is part of the key, so that no two tools have the
+ * same key.
  */
 function keyOf(name: string, namespace?: string | null): string {
   const within = namespace && namespace !== bareNamespace ? namespace : "";

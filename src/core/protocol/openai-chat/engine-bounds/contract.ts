@@ -1,6 +1,6 @@
 /**
  * The shape of a chat completion request for a model with `bounds: engine`: wider limits, as engines have them, within
- * absolute bounds. All else is as in the published shape.
+ * absolute bounds. Everything else is as in the published shape (contract.ts).
  */
 import Type, { type TSchema } from "typebox";
 import { absoluteBounds } from "../../engine-options.ts";
