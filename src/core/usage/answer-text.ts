@@ -1,7 +1,7 @@
 /**
  * The text of one answer, kept while it runs in case its engine never reports usage: a tokenizer then counts it at the
- * end (docs/design/usage.md, Counting tokens). Of a very long answer, only the beginning is kept, and its count is
- * extrapolated.
+ * end (docs/design/usage.md, Counting tokens). Of a very long answer, only the beginning is kept, and the count of the
+ * beginning is extrapolated.
  */
 import type { AnswerPart, InferenceEvent, PartHead } from "../inference/event.ts";
 

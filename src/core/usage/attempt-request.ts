@@ -44,8 +44,8 @@ export interface EngineRequest {
 }
 
 /**
- * The most output tokens that count as load. Caps are far above real answers, and would hide differences between the
- * inputs.
+ * The most output tokens that count as load. Caps on output are far above the length of real answers, and would hide
+ * the differences between inputs.
  */
 const answer_tokens = 1024;
 
@@ -66,8 +66,8 @@ export function isShownAtOnce(asked: Pick<RunRequest, "request" | "fetched">): b
 }
 
 /**
- * Makes those parameters of a call to an engine that follow from the request. `session`: returns the name by which
- * engines know the conversation.
+ * Makes the parameters of a call to an engine that depend only on the request and the route. `session`: returns the
+ * name by which engines know the conversation.
  */
 export function questionOf(
   engineRequest: EngineRequest,

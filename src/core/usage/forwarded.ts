@@ -117,7 +117,7 @@ export class Forwarded {
     }
   }
 
-  /** Returns where the latest open part with this index is in the list of open parts; -1 if there is none. */
+  /** Returns the position, in the list of open parts, of the latest part with this index; -1 if there is none. */
   #lastOpen(index: number): number {
     for (let position = this.#open.length - 1; position >= 0; position--)
       if (this.#open[position]!.index === index) return position;
@@ -145,7 +145,7 @@ function add(amount: Amount, delta: string): void {
   countDelta(amount, { cjk: amount.cjk - cjk, other: amount.other - other }, 1);
 }
 
-/** Adds a delta to the count of its script, or takes it off. */
+/** Adds a delta to the count of its script, or subtracts it (`by` is -1). */
 function countDelta(amount: Amount, { cjk, other }: Pick<Units, "cjk" | "other">, by: 1 | -1): void {
   amount.deltas += by;
   if (cjk > 0) amount.cjkDeltas += by;

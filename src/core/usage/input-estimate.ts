@@ -114,13 +114,17 @@ const templateDistance_max = 256;
 /** The bounds of a learned ratio of tokens to bytes, whatever an engine reports. */
 const ratio_min = 0.02;
 const ratio_max = 1.5;
-/** The weight of one report in the mean of the spread (how far inputs differ). */
+/** The weight of one report in the moving mean of the spread (how far the ratios of inputs differ). */
 const weight = 1 / 16;
 /**
- * The ratio follows about this many recent reports, and older ones fade, so that no single input outweighs the others.
+ * The ratio is learned from about this many recent reports, with older ones weighted less. No single input outweighs
+ * the others.
  */
 const reports_remembered = 256;
-/** The weight of `ratioExpected` against the reports, in bytes of input, so that a greeting teaches little. */
+/**
+ * The weight of `ratioExpected` against the reports, in bytes of input, so that a very short input changes the ratio
+ * little.
+ */
 const expectedBytes = 1024;
 
 function isPlausible({ ratio, spread, bytes, template }: InputRatio): boolean {
@@ -162,8 +166,8 @@ function learnedFrom({ ratio, spread, bytes, template }: InputRatio, tokens: num
   const before = isFirst ? expectedBytes : bytes * (1 - 1 / reports_remembered);
   const more = Math.max(1, isFirst ? text : Math.min(text, before));
   const seen = within(ratio_min, (tokens - template) / Math.max(1, text), ratio_max);
-  // One token more or less changes the ratio of a short text much. So such a text says little about how far inputs
-  // differ.
+  // One token more or less changes the ratio of a short text much. So the deviation of a short text has little weight
+  // in the spread.
   const apart = Math.abs(seen - ratio) * Math.min(1, text / expectedBytes);
   const distance = within(-templateDistance_max, tokens - ratio * text - template, templateDistance_max);
   const mean = (ratio * before + seen * more) / (before + more);

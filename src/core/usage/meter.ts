@@ -48,7 +48,7 @@ export interface Metering extends TallyParts {
 export class Meter {
   readonly #metering: Metering;
   /**
-   * The engine's events, as far as the held amount pays for them. They end in `response-end` or `response-failed`;
+   * The engine's events, as far as the hold pays for them. The events end in `response-end` or `response-failed`;
    * nothing is thrown.
    */
   readonly events: AsyncGenerator<Batch, void, void>;
@@ -121,15 +121,18 @@ export class Meter {
     if (await fetched.stored()) this.#metering.hold.progress(usage, true);
   }
 
-  /** Discards the count, because an engine failed before its answer was delivered, and another begins. */
+  /**
+   * Discards the count, because an engine failed before its answer was delivered, and another engine begins the answer
+   * again.
+   */
   #restart(): void {
     this.#count = new Tally(this.#metering);
     this.#metering.hold.restart();
   }
 
   /**
-   * The batch of a failure. If the input was too long, its fault gets two lengths: the engine's count of the input, and
-   * the model's context.
+   * The batch that ends a failed answer. If the input was too long, the fault gets two lengths: the engine's count of
+   * the input, and the model's context.
    */
   #failed(batch: Batch, fault: Fault): Batch {
     const { contextTokens, inputTokensExpected } = this.#metering;
@@ -192,8 +195,8 @@ function believed(batch: Batch, count: Tally): Batch {
 }
 
 /**
- * The events of a batch that the held amount still pays for, so that a usage window can be used up to its last token.
- * The events are counted here.
+ * The events of a batch that the hold still pays for, so that a usage window can be used up to its last token. The
+ * events are counted here.
  */
 async function fitting(batch: Batch, hold: MeteredHold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];

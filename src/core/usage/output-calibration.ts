@@ -92,7 +92,7 @@ export function outputCalibration(): OutputCalibration {
     reporting: new Set(),
     silent: new Set(),
   };
-  // A calibration has no state of its own, and is asked for each batch: so its names are made once for a route.
+  // A calibration has no state of its own, and is requested for each batch. So each route's object is made once.
   const known = new Map<string, LearnedCalibration>();
   return {
     of(route) {
@@ -291,8 +291,8 @@ function learnScript(sums: Sums, name: string, script: Script, codeUnits: number
   const units = unitsBefore * fade + codeUnits;
   const mean = (before * fade + tokens) / units;
   const next = within(within(mean, ratio * (1 - step_max), ratio * (1 + step_max)), min, max);
-  // If `step_max` limited the change, the ratio is not a mean yet. It gets only this answer's weight, so the next one
-  // can move it further.
+  // If `step_max` limited the change, the ratio is not a mean yet. The ratio gets only this answer's weight, so that
+  // the next answer can move it further.
   const weight = next === mean ? units : codeUnits;
   sums.learn(name, { ...nothing, textTokens: next * weight, textCodeUnits: weight });
 }

@@ -4,8 +4,8 @@ import { costOf } from "../inference/money.ts";
 import type { Usage } from "../inference/usage.ts";
 
 /**
- * The cost in nanos (10⁻⁹ of the currency). The total number of tokens of each kind is priced at once, so that it is
- * rounded only once. `searches`: the searches of the request, if its answer is charged.
+ * The cost in nanos (10⁻⁹ of the currency). For each kind of token, the price of the total is rounded once; prices of
+ * parts would add up their roundings. `searches`: the searches of the request, if its answer is charged.
  */
 export function priceOf(usage: Usage, prices: Prices, searches = 0): number {
   return (

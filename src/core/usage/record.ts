@@ -16,8 +16,8 @@ import type { Signals } from "./departure.ts";
 import type { RunTrace } from "./trace.ts";
 
 /**
- * The record of a request, from its preparation to its end: admission, attempts and the count all get this object. A
- * compaction or a continued answer makes another request of it for the engine.
+ * The record of a request, from its preparation to its end: admission, attempts and the count all get this object. For
+ * a compaction or a continued answer, a different request is made from it for the engine.
  */
 export interface RunRequest extends Entry {
   model: CatalogModel;

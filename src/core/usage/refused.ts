@@ -64,7 +64,7 @@ export function refusedLog(parts: {
     return count <= refused_per_second_max && waiting.size < settings.waiting_max;
   }
 
-  /** Writes the waiting receipts. Those that arrive meanwhile wait for the next time. */
+  /** Writes the waiting receipts. Receipts that are added meanwhile wait for the next call. */
   async function write(): Promise<number | null> {
     const at_ms = now_ms();
     const batch = [...waiting.values()];

@@ -42,7 +42,7 @@ export interface Facts {
 export const deltas_per_token_max = 8;
 export const code_units_per_token_max = 32;
 
-/** The rejected report with its flaws; null if it is believed. */
+/** The report with its flaws, if it is rejected; null if it is accepted. */
 export function rejectionOf({ usage, rejected }: RawReport, facts: Facts): RejectedReport | null {
   const input = rejected?.input ?? inputFlaw(usage, facts);
   const output = rejected?.output ?? outputFlaw(usage, facts);

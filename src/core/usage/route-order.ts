@@ -88,8 +88,8 @@ export class RouteOrder implements Visit, Claim {
   }
 
   /**
-   * The name by which engines know the conversation. The client's own name cannot be derived from it. Null if the
-   * client gave none.
+   * The name by which engines know the conversation, from which the client's own name cannot be derived. Null if
+   * nothing identifies the conversation.
    */
   session(): string | null {
     return this.key()?.toString(16) ?? null;
@@ -224,7 +224,8 @@ export class RouteOrder implements Visit, Claim {
   }
 
   /**
-   * Whether another route may be asked because the current one is slow. If so, counts that against the retry budget.
+   * Whether another route may be asked because the current one is slow. If so, counts the additional attempt against
+   * the retry budget.
    */
   takeSpare(): boolean {
     const { health, queues, now_ms } = this.#parts;
@@ -267,7 +268,7 @@ export class RouteOrder implements Visit, Claim {
   }
 }
 
-/** Whether this engine can continue an answer during which these other engines have failed. */
+/** Whether this engine can continue an answer in the middle of which the engines of `failed` have failed. */
 function goesOn(route: Route, failed: readonly Route[]): boolean {
   return route.continues === true && !failed.some((one) => isSame(route, one));
 }

@@ -31,8 +31,8 @@ export interface Run extends AsyncDisposable {
   readonly grant: Reservation["grant"];
   readonly rates: Reservation["rates"];
   /**
-   * The events of the answer, as far as the held amount pays for them. The last event is `response-end` or
-   * `response-failed`.
+   * The events of the answer, as far as the hold (the amount reserved for the request) pays for them. The last event is
+   * `response-end` or `response-failed`.
    */
   readonly events: Meter["events"];
   /** Resolves when the ledger has confirmed the settlement. Call it only after the run was disposed of. */
@@ -71,7 +71,7 @@ export function runs(parts: RunParts): Runs {
         });
       let early = null as EngineAnswer | null;
       // If the limits have ample room for the request, the engine is asked while the ledger decides. Nothing is
-      // forwarded before the grant.
+      // forwarded to the caller before the grant.
       const ahead = (isSlight: boolean) => {
         if (!caller.signal.aborted) early = startedAnswer(open(asked.outputTokensAllowed, isSlight));
       };
@@ -187,12 +187,12 @@ class GrantedRun implements Run {
     return this.#confirmed;
   }
 
-  /** Releases the engine first: nothing else would wake the code that waits for it. */
+  /** Ends the request to the engine first: nothing else would wake code that waits for the engine. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#settled) this.#caller.end(asFault(new Error("the run was given up before its end")));
     if (!this.#isComplete)
       await Promise.all([this.#meter?.events.return(), this.#answer?.events.return()]).finally(() => this.#settle());
-    // Waits for the record: the request's log line needs it, and a node that stops must not end before it.
+    // Waits until the settlement is sent: the request's log line needs the record, and a node must not exit before.
     await this.#settled;
   }
 
@@ -258,8 +258,8 @@ class GrantedRun implements Run {
   }
 
   /**
-   * The route for the record. The list of attempts is added if there were several, if the engine has several addresses,
-   * or if an engine sent a status or a text.
+   * The route, as the record states it. The list of attempts is added if there were several, if the engine has several
+   * addresses, or if an engine sent a status or a text.
    */
   #servedBy(): Settlement["route"] {
     const { route, attempts = 0, tried = [] } = this.#answer?.progress ?? {};
@@ -277,7 +277,7 @@ class GrantedRun implements Run {
     try {
       if (this.#meter) return this.#meter.ending();
     } catch {
-      // The count failed because of a defect: usage that is not known is not charged.
+      // The count failed because of a defect. Unknown usage is not charged.
     }
     const outcome = this.#caller.left ? "cancelled" : "failed";
     return {

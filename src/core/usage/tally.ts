@@ -78,12 +78,12 @@ export class Tally {
     this.#next = new Count(parts, calibrationOnce);
   }
 
-  /** Whether the engine has reported everything that it produced, and is believed. */
+  /** Whether the engine's report covers everything that it produced, and is accepted. */
   get reported(): boolean {
     return this.#now.report !== null && this.#now.rejected === null && !this.#now.outgrown;
   }
 
-  /** The engine's last usage report, if it was not believed. */
+  /** The engine's last usage report, if it was rejected. */
   get rejected(): RejectedReport | null {
     return this.#now.rejected;
   }

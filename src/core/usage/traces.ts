@@ -16,7 +16,7 @@ export interface TracedRequest {
   /** The pattern of the path that the router matched. */
   route: string;
   headers: { get(name: string): string | null };
-  /** The texts by which the client describes itself, shortened and cleaned. */
+  /** The headers by which the client describes itself, shortened and cleaned. */
   words: Record<string, string | undefined>;
 }
 

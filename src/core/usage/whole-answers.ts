@@ -11,7 +11,7 @@ import { routeName } from "./output-calibration.ts";
 
 /** The speed of a route. */
 interface Speed {
-  /** The time per token, the time before the first token included. The estimate is rather too high than too low. */
+  /** The time per token, the time before the first token included. The estimate tends to be too high. */
   token_ms: number;
   answers: number;
   at_ms: number;
