@@ -13,7 +13,7 @@ import type { CallerOrganization } from "../store/directory.ts";
 import { nanos_max, type SubjectReading, type WindowReadings, windowKinds } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 
-/** The organization's plan, or null if it has none, or none that is in force. */
+/** The organization's plan; null if it has no plan, or a plan that is not in force. */
 export function planOf(
   plans: ReadonlyMap<string, Plan>,
   { plan: name }: Pick<CallerOrganization, "plan">,
@@ -123,7 +123,7 @@ export class HoldRoom {
     return this.#heldNanos;
   }
 
-  /** The output tokens that are covered. */
+  /** The output tokens that the hold covers. */
   get tokens(): number {
     return this.#tokens;
   }
@@ -134,7 +134,7 @@ export class HoldRoom {
     this.#tokens = tokensFor(heldNanos - promptNanos, this.#prices.output);
   }
 
-  /** Leaves less for the output if the prompt costs more, by this usage, than was held for it. */
+  /** Leaves less of the hold for the output if, by this usage, the prompt costs more than was held for it. */
   promptCosts(usage: Usage): void {
     const nanos = promptNanos(usage, this.#prices);
     if (nanos > this.#promptNanos) this.set(this.#heldNanos, nanos);
@@ -204,7 +204,8 @@ const running_fit_min = 4;
 /**
  * A hint that an organization, the key and its team have so much room that a request will surely be granted, so that
  * the engine may be asked while the ledger still decides. It comes from this node's last grants; a refusal or an outage
- * withdraws it. If it is wrong, an engine has started in vain: nothing is forwarded before the grant.
+ * withdraws it. If the hint is wrong, an engine has started in vain: nothing is forwarded to the caller before the
+ * grant.
  */
 export class Ample {
   readonly #organizations = new Map<string, Omit<GrantReadings, "subjects"> & { at_ms: number }>();
@@ -224,8 +225,8 @@ export class Ample {
   }
 
   /**
-   * Whether the amount that the request will hold is at most a hundredth of what each window has left: then it takes
-   * room from nobody, even if it cannot shrink.
+   * Whether the amount that the request will hold is at most a hundredth of what each window has left: then the hold
+   * takes room from nobody, even if it cannot shrink.
    */
   isSlight(question: AmpleQuestion): boolean {
     return this.#fits(question, slight_holds_fit_min);
@@ -239,7 +240,7 @@ export class Ample {
     if (!runningFits(running, concurrentRequests)) return false;
     if (!windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, nanos))) return false;
     if (this.#keys.size === 0) return true;
-    // A key without an entry has no limit or is new to this node. If it is new, the hint may be wrong once.
+    // A key without an entry has no limit or is new to this node. If the key is new, the hint may be wrong once.
     return [keyId, forModel(keyId, model)].every((name) => {
       const key = this.#keys.get(name);
       return !key || (!this.#isOld(key.at_ms) && key.subjects.every((subject) => hasRoom(subject, nanos)));
@@ -264,12 +265,15 @@ export class Ample {
     else this.#keys.delete(name);
   }
 
-  /** Notes that the organization's limit refused a request, or that the ledger did not answer. */
+  /** Withdraws the hint for an organization, because its limit refused a request, or the ledger did not answer. */
   forget(organizationId: string): void {
     this.#organizations.delete(organizationId);
   }
 
-  /** Notes that a limit of the key, of its team or for its models refused a request. Other keys have room as before. */
+  /**
+   * Withdraws the hint for a key, because a limit of the key, of its team or for its models refused a request. The hint
+   * stays for other keys.
+   */
   keyRefused(keyId: string, model?: string): void {
     const name = model === undefined ? keyId : forModel(keyId, model);
     remember(this.#keys, name, { subjects: [], at_ms: Number.NEGATIVE_INFINITY });

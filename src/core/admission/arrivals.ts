@@ -60,8 +60,8 @@ export function arrivals(now_ms: () => number): Arrivals {
 }
 
 /**
- * The most requests of a key per minute; null if the plan does not limit requests, because attempts are then not
- * limited either. Counts always are: they cost nothing, and no other limit holds them.
+ * The most requests of a key per minute; null if the plan does not limit requests: then the attempts of the key are not
+ * limited either. Token counts are always limited: they cost the caller nothing, and no other limit applies to them.
  */
 function limitOf(purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): number | null {
   const least = arrivalsPerMinute_min[purpose];

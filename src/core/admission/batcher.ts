@@ -1,17 +1,17 @@
 /**
  * Gathers one node's commands for the ledger into batches. A command that somebody waits for leaves at once, unless a
- * batch is on its way or the last batch had several such commands. Then up to `gap_ms` passes between departures, so
- * that many leave together. Settlements (final charges) and checkpoints (the usage so far) of requests join them, or
- * leave `gap_ms` after the last batch.
+ * batch is on its way or the last batch had several such commands. Then up to `gap_ms` passes before the next batch is
+ * sent, so that it gathers many commands. Settlements (final charges) and checkpoints (the usage so far) of requests
+ * join them, or leave `gap_ms` after the last batch.
  *
  * The commands of a failed batch may be sent again, because every command is idempotent:
  *
  * - an admission until its deadline;
  * - a settlement until it succeeds;
- * - a checkpoint never, because the next one says more.
+ * - a checkpoint never, because the next checkpoint contains its counts.
  *
- * If batch after batch fails, the store is at fault. If one batch fails among others that succeed, it holds a command
- * that no store will ever take, and queue.ts keeps that command from holding up the others.
+ * If batch after batch fails, the store is at fault. If one batch fails among others that succeed, it contains a
+ * command that no store will ever accept, and queue.ts keeps that command from holding up the others.
  */
 import { Fault } from "../inference/fault.ts";
 import type { AnswerOf, Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
@@ -19,14 +19,16 @@ import type { Clock } from "../time/clock.ts";
 import { commandQueue, type Item, isAwaited } from "./queue.ts";
 
 export interface BatcherSettings {
-  /** The least time between the departures of two batches, unless the last one had few commands that somebody waits for. */
+  /**
+   * The least time between the sending of two batches, unless the last batch had few commands that somebody waits for.
+   */
   gap_ms: number;
   batch_commands_max: number;
   /** The most batches that wait for the store's answer at a time. */
   batches_max: number;
   /**
-   * The most settlements that may wait for a store that is away. At this number nothing new is admitted, so that there
-   * are never many more.
+   * The most settlements that may wait while the store does not answer. At this number nothing new is admitted, so that
+   * never many more settlements wait.
    */
   settlements_waiting_max: number;
   /**
@@ -52,14 +54,14 @@ export const batcherSettings: BatcherSettings = {
  */
 const fullGap_commands = 3;
 
-/** After this many failed batches without a success in between, the fault is the store's and not that of a command. */
+/** After this many failed batches without a success in between, the store is at fault, and not a command. */
 const outage_batches = 3;
 
 export interface Batcher {
   /**
-   * Returns the ledger's answer. Rejects with the Fault `storage_unavailable` if the deadline (of the clock) passes
-   * first; a checkpoint also rejects if its one attempt fails. Without a deadline, the command is sent until it
-   * succeeds.
+   * Returns the ledger's answer. Rejects with the Fault `storage_unavailable` if the deadline (a time of the node's
+   * clock) passes first; a checkpoint also rejects if its one attempt fails. Without a deadline, the command is sent
+   * until it succeeds.
    */
   submit<C extends Command>(command: C, deadline_ms?: number): Promise<AnswerOf<C>>;
   /** The number of settlements that the store has not confirmed. */
@@ -207,8 +209,8 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
 
   return {
     submit<C extends Command>(command: C, deadline_ms?: number): Promise<AnswerOf<C>> {
-      // Only admissions are refused. Commands of a running request are taken until its end. If the growth of its hold
-      // were refused at once, the request would not learn that the window is full, and would ask for ever.
+      // Only admissions are refused. Commands of a running request are accepted until its end. If the growth of its
+      // hold were refused at once, the request would not learn that the window is full, and would ask for ever.
       if (command.verb === "admit" && stopped) return Promise.reject(unavailable("The service is shutting down."));
       if (command.verb === "admit" && settlementsWaiting >= settings.settlements_waiting_max) {
         return Promise.reject(unavailable("The usage store has not confirmed earlier usage."));

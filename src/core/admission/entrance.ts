@@ -1,7 +1,7 @@
 /**
  * Turns a request into a reservation, or throws the fault of its refusal. The request first takes from the sliding
- * rates (its limits per minute), which costs nothing if no rate limits it. Then the ledger alone decides, in the next
- * batch. This file computes the command for the ledger.
+ * rates (its limits per minute), which costs nothing if no rate limits it. Then the ledger alone decides, in its next
+ * batch of commands. This file computes the command for the ledger.
  */
 import { asFault, Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
@@ -80,7 +80,7 @@ export interface Entrance {
 }
 
 export interface CountedEntrance extends Entrance {
-  /** The number of requests that hold nanos: they are granted, and their settlement is not yet confirmed. */
+  /** The number of requests with a hold: they are granted, and their settlement is not yet confirmed. */
   holds(): number;
 }
 
@@ -103,14 +103,15 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   const ample = new Ample(() => clock.now_ms());
   const money = moneyWords(settings.currency);
   /**
-   * One answer of a store may let many requests continue, so they start in portions: docs/design/runtime.md, Starts
-   * give way.
+   * One answer of a store may let many requests continue, so these start a few at a time: docs/design/runtime.md,
+   * Starts give way.
    */
   const counted = starts(clock);
   const decided = starts(clock);
 
   /**
-   * Admits a request. It takes from the sliding rates first. If it is then not admitted, it gives back what it took.
+   * Admits a request. The request first takes from the sliding rates. If the request is then not admitted, it gives
+   * back the amount that it took.
    */
   async function enter(prepared: Entry, admitting: Admitting = {}): Promise<Reservation> {
     const hold = holdFor(prepared.inputTokens, prepared.model, prepared.request);
@@ -246,12 +247,12 @@ function withPlanInForce(prepared: Entry, { planNow }: Admitting): Entry {
   return plan === prepared.plan ? prepared : { ...prepared, plan };
 }
 
-/** Asks the engine before the grant. */
+/** Calls `ahead`, which asks the engine before the grant. */
 function askAhead(ahead: () => void): void {
   try {
     ahead();
   } catch {
-    // The engine is asked after the grant then, and the error is thrown again.
+    // The engine is then asked after the grant, and throws the same error again.
   }
 }
 

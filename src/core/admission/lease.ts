@@ -58,7 +58,10 @@ export class Lease {
     return this.#deadline_ms;
   }
 
-  /** Throws the signal's Fault, also on a node that was frozen past its deadline before any timer has fired. */
+  /**
+   * Throws the signal's Fault, also on a node that was suspended past its deadline, before the timer of the deadline
+   * has fired.
+   */
   assertHeld(): void {
     if (this.#parts.clock.now_ms() >= this.#deadline_ms) this.lose();
     this.#lost.throwIfAborted();

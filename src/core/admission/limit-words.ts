@@ -1,4 +1,7 @@
-/** The words in which messages name limits, their advice if a limit is too small, and limits as headers. Pure. */
+/**
+ * The words in which messages name limits, the advice of messages about a limit that is too small, and limits as
+ * headers. Pure.
+ */
 import { counted, type MoneyWords, percentOf } from "../inference/money.ts";
 import type { Limited, LimitedBy } from "../store/budget.ts";
 import { type Operation, type WindowKind, type WindowReadings, windowKinds } from "../store/ledger.ts";

@@ -19,8 +19,8 @@ import {
 import type { WholeLimit } from "./whole-limit.ts";
 
 /**
- * The windows that lack room for a request (a shortage), with the subject whose limits they are. Its `windows` and
- * kinds are those of the subject, not of the organization.
+ * The windows that lack room for a request (a shortage), with the subject whose limits they are. The `windows` and
+ * `kinds` are those of the subject, not of the organization.
  */
 export interface Limiter extends Shortage, Limited {}
 
@@ -117,8 +117,8 @@ function limitsOf({
 }
 
 /**
- * The limits of windows of full length. A shortened window has only a share of the limit, and the next one may have
- * room.
+ * The limits of windows of full length. A shortened window has only a share of the limit, and the next window may have
+ * room for the request.
  */
 function wholeLimits(windows: WindowReadings, owner: Limited & Pick<WholeLimit, "extra">): WholeLimit[] {
   return windowKinds.flatMap((limit) => {

@@ -1,8 +1,8 @@
 /**
  * The limits in force as this node knows them: the plans, and which limits have changed. They are read again when a
- * message says that some changed; every second, because a message may be lost; and when a raise (a temporary increase
- * of a limit) ends, because no message announces its end. While the store is away, they stay as they were. A plan that
- * did not change stays the same object.
+ * message says that some limits changed; every second, because a message may be lost; and when a raise (a temporary
+ * increase of a limit) ends, because no message announces its end. While the store does not answer, they stay as they
+ * were. A plan that did not change stays the same object.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ChangedLimits, LimitStore, Plan } from "../store/plan.ts";

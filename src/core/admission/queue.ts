@@ -1,7 +1,7 @@
 /**
- * The ledger's commands that wait to be sent, and which of them leave together. A command that no store will ever take
- * must not hold up the others: commands that failed together are sent again in quarters, and so on until each is alone.
- * Pure.
+ * The ledger's commands that wait to be sent, and which of them are sent together. A command that no store will ever
+ * accept must not hold up the others: commands that failed together are sent again in four smaller batches, and so on
+ * until each is sent alone. Pure.
  */
 import type { Command, LedgerAnswer } from "../store/ledger.ts";
 
@@ -26,13 +26,13 @@ export interface CommandQueue {
   add(item: Item): void;
   remove(item: Item): void;
   isEmpty(): boolean;
-  /** The time at which the next commands may leave: at the earliest `now_ms`; Infinity if there are none. */
+  /** The time at which the next commands may be sent: at the earliest `now_ms`; Infinity if there are none. */
   next_ms(now_ms: number): number;
   /** As `next_ms`, but only for commands that a request waits for. */
   awaitedNext_ms(now_ms: number): number;
-  /** Removes and returns the commands that leave together now. */
+  /** Removes and returns the commands that are sent together now. */
   take(now_ms: number): Item[];
-  /** Resets the failures and the wait of every command, because the store was away and is back. */
+  /** Resets the failures and the wait of every command, because the store was unreachable and answers again. */
   forgive(): void;
 }
 
@@ -87,7 +87,7 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
   };
 }
 
-/** The time at which the first of these items may leave: at the earliest `now_ms`. */
+/** The time at which the first of these items may be sent: at the earliest `now_ms`. */
 function nextOf(items: readonly Item[], now_ms: number, may = (_item: Item) => true): number {
   let next_ms = Number.POSITIVE_INFINITY;
   for (const item of items) {

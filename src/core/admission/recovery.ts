@@ -2,7 +2,7 @@
  * Settles the holds (reserved amounts of requests) of nodes that no longer run: any node does it, every `sweep_ms`. In
  * two cases a sweeper waits one lease first (docs/design/metering.md, Rule 6: Any node recovers):
  *
- * - It was cut off from the store, or has heard from it for the first time. Other nodes may have been
+ * - The sweeper was cut off from the store, or has heard from the store for the first time. Other nodes may have been
  *   cut off too, and settle their own requests now.
  * - The store's clock was set, so that leases may only seem to have lapsed. Meanwhile running requests
  *   extend their leases by the new clock.
@@ -35,8 +35,8 @@ export interface RecoveryParts {
 
 export function recovery(parts: RecoveryParts, settings: RecoverySettings): Recovery {
   const { ledger, clock } = parts;
-  // Steps of the store's clock that are smaller than this are tolerated: they end no lease before its node has stopped
-  // by its own deadline.
+  // Changes of the store's clock by less than half the lease margin are tolerated: with them, no lease ends before its
+  // node has stopped forwarding by its own deadline.
   const store: StoreClock = storeClock(leaseMargin_ms(settings.lease_ms) / 2);
   let begunAt_ms = clock.now_ms();
   let answeredAt_ms = begunAt_ms;

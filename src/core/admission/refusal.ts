@@ -1,6 +1,6 @@
 /**
  * Turns a refusal of the ledger into a fault. Its message says what is left, what the request needs, when there will be
- * room for the request, and what helps sooner. It has the ledger's own numbers, rounded for people. Rules:
+ * room for the request, and what helps sooner. The message has the ledger's own numbers, rounded for people. Rules:
  * docs/design/errors-and-streams.md, Limits and their errors. Pure.
  */
 
@@ -211,7 +211,7 @@ function lessHelps({ windows, extra }: Shortage): boolean {
   return isPlanOpen || (extra.enabled && leftOf(extraLimit(extra)) > 0);
 }
 
-/** The room that settled use leaves; negative if the limit was lowered below the settled use. */
+/** The amount that settled use leaves of the limit; negative if the limit was lowered below the settled use. */
 function room({ limit, used }: Pick<NamedLimit, "limit" | "used">): number {
   return infinite(limit) - used;
 }

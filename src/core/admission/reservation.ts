@@ -1,10 +1,11 @@
 /**
- * One admitted request, from its grant to its settlement: the room of its hold, its lease (lease.ts), the limits that
- * apply to it, its sliding rates, and its end, which is sent to the ledger once.
+ * One admitted request, from its grant to its settlement: the output tokens that its hold (the amount reserved for it)
+ * covers, its lease (lease.ts), the limits that apply to it, its sliding rates, and its settlement, which is sent to
+ * the ledger once.
  *
- * The hold grows when half of its last step is used, and in any case before tokens beyond it leave. If it cannot grow,
- * a usage window is used up, and generation ends. When limits have changed, the hold is reviewed before anything more
- * leaves (docs/design/usage.md, Limits that change).
+ * The hold grows when half of its last step is used, and in any case before tokens that it does not cover are
+ * delivered. If the hold cannot grow, a usage window is used up, and generation ends. When limits have changed, the
+ * hold is reviewed before anything more is delivered (docs/design/usage.md, Limits that change).
  */
 import { promptTokens, type Usage } from "../inference/usage.ts";
 import {
@@ -54,7 +55,7 @@ export interface ReservationParts {
   sentAt_ms: number;
   lease_ms: number;
   checkpoint_ms: number;
-  /** The amount that the request took from its limits per minute (sliding rates); null if none limits it. */
+  /** The amount that the request took from its limits per minute (sliding rates); null if no such limit applies. */
   taken: RateTaken | null;
   /** Called once, when the ledger has confirmed the settlement. */
   settled?: (answer: SettleAnswer, requestId: string) => void;
@@ -70,14 +71,14 @@ export class HeldReservation {
   readonly #parts: ReservationParts;
   readonly #lease: Lease;
   readonly #room: HoldRoom;
-  /** The most output tokens in all that were to be delivered so far. */
+  /** The highest total of output tokens that `permits` was asked about so far. */
   #wanted = 0;
   /** The number of commands to grow the hold that were sent to the ledger. */
   #sent = 0;
   #growing: Promise<void> | null = null;
   /**
-   * Whether the limits had no room when the hold tried to grow ahead of need. The hold tries once more when tokens
-   * beyond it are to be delivered.
+   * Whether the limits left no room when the hold was to grow ahead of need. Growing is tried once more when tokens
+   * that the hold does not cover are to be delivered.
    */
   #full = false;
   /** The limit that left no room the last time the hold could not grow. */
@@ -86,8 +87,8 @@ export class HeldReservation {
   #plan: Plan;
   #edition: number;
   /**
-   * How often the limits that apply have changed since the admission was sent. `#revision`: as of the last time they
-   * were read. `#reviewed`: as of the last review of the hold.
+   * How often the limits that apply have changed since the admission was sent. `#revision`: the number when the limits
+   * were last read. `#reviewed`: the number at the last review of the hold.
    */
   #revision = 0;
   #reviewed = 0;
@@ -124,8 +125,8 @@ export class HeldReservation {
   }
 
   /**
-   * Whether this many output tokens in all may be delivered: true at once while they are held, else a promise that
-   * waits for the hold to grow. False: a usage window is used up, and generation ends with the protocol's length
+   * Whether output may be delivered up to this total number of tokens: true while the hold covers them, else a promise
+   * that waits for the hold to grow. False: a usage window is used up, and generation ends with the protocol's length
    * reason. Throws, or rejects with, the signal's Fault.
    */
   permits(outputTokens: number): true | Promise<boolean> {
@@ -147,8 +148,8 @@ export class HeldReservation {
   }
 
   /**
-   * Records the usage so far. If it was delivered, the next checkpoint has it. By the latest count, the prompt may cost
-   * more than was held for it; then less is left for the output.
+   * Records the usage so far. The next checkpoint includes the usage if it was delivered. If the prompt costs more, by
+   * the latest count, than was held for it, less of the hold is left for the output.
    */
   progress(usage: Usage, isDelivered: boolean): void {
     if (isDelivered) this.#lease.count(usage);
@@ -228,8 +229,8 @@ export class HeldReservation {
   }
 
   /**
-   * Gives back the part of the hold that the changed limits have no room for. `left` tokens may have been delivered,
-   * and stay held.
+   * Gives back the part of the hold that the changed limits have no room for. The hold still covers `left` output
+   * tokens, which may have been delivered.
    */
   async #review(left: number): Promise<void> {
     const current = this.#limitsRead();
@@ -256,16 +257,16 @@ export class HeldReservation {
       if (answer.answer === "gone") lease.lose();
       else answered(answer);
     } catch {
-      // Either the lease has ended, or it was extended while the ledger did not answer. In the second case the next
-      // token asks again.
+      // Either the lease has ended, or it was extended while the ledger did not answer. In the second case the delivery
+      // of the next token sends the command again.
     } finally {
       this.#growing = null;
     }
   }
 
   /**
-   * Waits for room for `tokens` in all, of which `left` may have been delivered. A review whose answer was lost may
-   * have been carried out: until one is answered, the amount held is unknown.
+   * Waits until the hold covers `tokens` output tokens in all, of which `left` may have been delivered. A review whose
+   * answer was lost may have been carried out, so the amount held is unknown until a review is answered.
    */
   async #waitFor(tokens: number, left: number): Promise<boolean> {
     const lease = this.#lease;

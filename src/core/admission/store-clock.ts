@@ -11,8 +11,8 @@ export interface StoreClock {
    */
   range(now_ms: number): ClockRange | null;
   /**
-   * Reports whether the store's clock was set since the last answer, by more than `tolerance_ms`. The clock showed `at`
-   * at some moment between `sentAt_ms` and `heardAt_ms`.
+   * Reports whether the store's clock was set since the last answer, by more than `tolerance_ms`. The store's clock
+   * showed `at` at some moment between `sentAt_ms` and `heardAt_ms`.
    */
   wasSet(at: Date, sentAt_ms: number, heardAt_ms: number): boolean;
 }

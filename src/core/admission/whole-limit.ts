@@ -1,7 +1,7 @@
 /**
- * The refusal of a request that can never be admitted: the least that it must hold is more than the full size of a
- * limit, so that waiting is in vain. The message says which limit that is, whose it is, its size, and what was asked
- * for. Rules: docs/design/errors-and-streams.md, Limits and their errors. Pure.
+ * The refusal of a request that can never be admitted: the least amount that has to be reserved for it is more than the
+ * full size of a limit, so that waiting is in vain. The message says which limit that is, whose it is, its size, and
+ * what was asked for. Rules: docs/design/errors-and-streams.md, Limits and their errors. Pure.
  */
 
 import { Fault } from "../inference/fault.ts";
