@@ -1,6 +1,6 @@
 /**
- * Recognises a conversation from turn to turn: by the client's name for it, or else by its head, which all its turns
- * share. So each turn is sent to the engine whose prefix cache has the earlier turns. Pure.
+ * Recognises a conversation from turn to turn: by the client's name for the conversation, or else by the beginning that
+ * all its requests share. So each request is sent to the engine whose prefix cache has the earlier turns. Pure.
  */
 import type { InferenceRequest, Turn } from "../inference/request.ts";
 
@@ -18,7 +18,7 @@ export function affinityKey({ organizationId, session }: Affinity, request: Infe
   return named === undefined ? headKey(request, scope) : numberOf(named, scope);
 }
 
-/** The key of a conversation's head, which all its turns share: its instructions, tools, and first turn. */
+/** The key of a conversation's beginning, which all its requests share: its instructions, tools, and first turn. */
 function headKey({ turns, tools }: InferenceRequest, scope: number): number | null {
   const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const head = first < 0 ? turns : turns.slice(0, first + 1);
@@ -42,7 +42,7 @@ function ends(text: string): string {
   return `${text.length} ${text.slice(0, end_codeUnits)}${text.slice(-end_codeUnits)}`;
 }
 
-/** A hash of 53 bits, as many as a number holds exactly. */
+/** A hash of 53 bits, as many as a JavaScript number holds exactly. */
 function numberOf(text: string, seed: number): number {
   return Number(BigInt.asUintN(53, BigInt(Bun.hash(text, seed))));
 }

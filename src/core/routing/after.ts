@@ -30,12 +30,12 @@ export const nextAfter: Record<AttemptKind, Next> = {
 };
 
 /**
- * The ends of attempts in which no engine did any work. Another attempt after one of them multiplies no load, and does
- * not count against the budget.
+ * The ends of attempts in which no engine did any work. Another attempt after such an end multiplies no load, and does
+ * not count against the retry budget.
  */
 export const isFree: ReadonlySet<AttemptKind> = new Set<AttemptKind>(["unreachable", "too_long"]);
 
-/** If a full engine names a longer wait than this, the request is not sent to it again. */
+/** If a full engine names a longer wait than this, the request is not sent to that engine again. */
 const repeat_ms_max = 5_000;
 const pause_ms = 250;
 
@@ -57,8 +57,8 @@ export interface Failure {
 }
 
 /**
- * The fault after several failures: the fault of the last one, unless that engine was only full. If all engines were
- * full, `retry-after` is the wait for the first of them to have room.
+ * The fault after several failures: the fault of the last failure, unless that engine was only full. If all engines
+ * were full, `retry-after` is the wait for the first of them to have room.
  */
 export function combinedFault(failures: readonly Failure[]): Fault {
   const last = failures.at(-1)!;

@@ -192,7 +192,7 @@ export function retirementHeadersOf(catalog: Catalog, name: string): Record<stri
   return retirement ? retirementHeaders(retirement) : noHeaders;
 }
 
-/** As `answeringModel`, but returns null instead of throwing. */
+/** The same as `answeringModel`, but returns null instead of throwing. */
 export function answeringModelOrNull(catalog: Catalog, name: string, now_ms: number): CatalogModel | null {
   try {
     return answeringModel(catalog, name, now_ms);
@@ -215,7 +215,7 @@ export function servedNames({ models }: Catalog, now_ms: number): ServedName[] {
   );
 }
 
-/** The models that a key may use: those that are in both lists. A list that is null or absent has all. */
+/** The models that a key may use: those that are in both lists. A list that is null or absent allows all models. */
 export interface AllowedModels {
   readonly models: readonly string[] | null;
   readonly membershipModels?: readonly string[] | null;

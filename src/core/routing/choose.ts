@@ -31,7 +31,7 @@ interface Seeking {
  */
 export const bound = 1.25;
 
-/** A deviation from the share by up to this many standard deviations counts as chance. */
+/** A deviation of a route's load from its share by up to this many standard deviations counts as chance. */
 const deviations = 3;
 
 /** Chooses one of the routes; null if there are none. `draw` returns numbers from 0 to 1. */
@@ -197,7 +197,7 @@ export function pool(): Pool {
   // The homes of sessions. The session that has had no request for longest is first.
   const homes = new Map<number, Home>();
 
-  /** The entry of a route, found by identity because a reload makes new route objects. */
+  /** The load of a route. It is found by the route's identity, because a reload makes new route objects. */
   function placeOf(route: Route): Burden {
     let place = known.get(route);
     if (place) return place;

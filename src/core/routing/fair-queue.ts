@@ -3,8 +3,8 @@
  * robin, counted in tokens. Each turn gives an organization a quantum of tokens. If its requests take more, it pays the
  * excess back before its next turn.
  *
- * An organization that had nothing waiting goes ahead of the others once. A better priority goes ahead of all others.
- * Each step costs the same however many requests wait: docs/routing.md, When engines are full. Pure.
+ * An organization that had nothing waiting goes ahead of the others once. Organizations of a better priority go ahead
+ * of all others. Each step costs the same however many requests wait: docs/routing.md, When engines are full. Pure.
  */
 import { Line, type Spot } from "./line.ts";
 
@@ -34,9 +34,9 @@ interface Flow<One> {
   credit: number;
   waiting: Line<One>;
   level: Level<One>;
-  /** The organization's position in the line of new organizations, or in the line of the other organizations. */
+  /** The organization's position in the queue of new organizations (`fresh`), or in the queue of the others. */
   turn: Spot<Flow<One>>;
-  /** The organization's position in the line of quiet organizations (`#quiet`); null if it is not in that line. */
+  /** The organization's position in the queue of quiet organizations (`#quiet`); null if it is not in that queue. */
   quiet: Spot<Flow<One>> | null;
 }
 
@@ -56,7 +56,7 @@ export class FairQueue<One extends Claim> {
   #flows = new Map<string, Flow<One>>();
   /** The waiting requests by priority, the best first. */
   #levels: Level<One>[] = [];
-  /** The quiet organizations with waiting requests: those with few running ones (`quiet_max`). */
+  /** The organizations with waiting requests and few running requests (fewer than `quiet_max`). */
   #quiet = new Line<Flow<One>>();
   #running = new Map<string, number>();
   /** The sum of the weights of all organizations that wait. */
@@ -94,7 +94,7 @@ export class FairQueue<One extends Claim> {
       this.#weights -= flow.share.weight;
       this.#leavesQuiet(flow);
     }
-    // All that organizations have to pay back is forgotten once no request waits.
+    // Once no request waits, the tokens that organizations have to pay back are forgotten.
     if (this.length === 0) this.#forget();
   }
 
@@ -105,7 +105,8 @@ export class FairQueue<One extends Claim> {
   }
 
   /**
-   * The next request. It stays the next until it is taken, unless an organization without waiting requests adds one.
+   * The next request. The same request stays the next until it is taken, unless an organization that had none waiting
+   * adds one.
    */
   next(): Ticket<One> | null {
     const level = this.#levels.find(({ waiting }) => waiting > 0);
@@ -119,7 +120,8 @@ export class FairQueue<One extends Claim> {
       } else if (flow.waiting.first) {
         return { spot: flow.waiting.first, flow };
       } else if (isFresh) {
-        // The organization has had its turn. It does not count as new again before the others have had theirs.
+        // The organization has had its turn. The organization does not count as new again before the others have had
+        // their turns.
         this.#turnsOver(flow);
       } else {
         level.others.remove(flow.turn);
@@ -128,7 +130,7 @@ export class FairQueue<One extends Claim> {
     }
   }
 
-  /** The next request of the organization that has waited longest of the quiet ones; null if no quiet one waits. */
+  /** The next request of the quiet organization that has waited longest; null if no quiet organization waits. */
   nextQuiet(): Ticket<One> | null {
     const flow = this.#quiet.first?.value;
     return flow ? { spot: flow.waiting.first!, flow } : null;

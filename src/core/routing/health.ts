@@ -18,18 +18,21 @@ export interface Breaker {
   /** The number of failures in a row, while the breaker is closed. */
   failures: number;
   /**
-   * The results of the latest attempts, while the breaker is closed: a bit for each, the last one lowest, 1 for a
-   * failure.
+   * The results of the latest attempts, while the breaker is closed: one bit for each attempt, the latest in the lowest
+   * bit, 1 for a failure.
    */
   history: number;
   /** The number of attempts in `history`. */
   seen: number;
   /** How long the breaker stays open the next time. */
   probation_ms: number;
-  /** When the breaker opened or let its probe through. The results of attempts that began earlier are ignored. */
+  /**
+   * When the breaker last opened, or last let a probe through. The results of attempts that began earlier are ignored.
+   */
   since_ms: number;
   /**
-   * No request is let through before this time. It is set when the breaker opens, and when a full engine names a time.
+   * No request is let through before this time. It is set when the breaker opens, and when a full engine names a time
+   * to wait.
    */
   restUntil_ms: number;
 }
@@ -65,7 +68,10 @@ interface End {
   retryAfter_ms?: number;
 }
 
-/** The meaning of each result of an attempt for the engine's health. `nothing`: it leaves the health unknown. */
+/**
+ * The meaning of each result of an attempt for the engine's health. `nothing`: the result says nothing about the
+ * health.
+ */
 const says: Record<EndKind, "ill" | "alive" | "nothing"> = {
   answered: "alive",
   empty: "ill",
@@ -171,7 +177,7 @@ export interface Health {
 }
 
 /**
- * The state of a route. `closed`: the route may be tried. `crowded`: it is tried if no other route is less busy.
+ * The state of a route. `closed`: the route may be tried. `crowded`: the route is tried if no other route is less busy.
  * `open`, `half-open`: the state of its breaker. `resting`: the engine is full, until the time that it named. `down`:
  * its health check fails. `unresolved`: no address of its name is known.
  */
@@ -190,7 +196,7 @@ export function health(): Health {
   };
   const isUsable = (route: Route, now_ms: number) => !down.has(endpointOf(route.upstream)) && admits(of(route), now_ms);
   const end = (route: Route, how: End, begun_ms: number, now_ms: number) => {
-    // An answer leaves a route well that was well.
+    // If all routes are without failures, an answer changes no state.
     if (ill.size > 0 || how.kind !== "answered") set(route, ended(of(route), how, begun_ms, now_ms), now_ms);
   };
 

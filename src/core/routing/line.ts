@@ -2,7 +2,7 @@
 
 export interface Spot<Value> {
   readonly value: Value;
-  /** The queue that has the member; null once the member has been removed. */
+  /** The queue that contains this member; null once the member has been removed. */
   line: Line<Value> | null;
   before: Spot<Value> | null;
   behind: Spot<Value> | null;

@@ -146,8 +146,8 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
         if (!spots.has(slots)) spots.set(slots, { route, leave: slots.wait(queued, now_ms()) });
       };
       for (const route of open) stand(route);
-      // The new request may go ahead of those that wait, and fit into room that was too small for the one that was
-      // next.
+      // The new request may go ahead of the waiting requests, and fit into capacity that was too small for the request
+      // that was next.
       for (const slots of [...spots.keys()]) if (spots.has(slots)) slots.serve();
       const giveUp = () => {
         leaveAll();
@@ -205,7 +205,7 @@ function capacityOf(route: Route): Capacity | null {
 /**
  * Whether the request may wait at these slots. A request that would wait too long is refused at once, with the time
  * after which the client may try again. The first in an empty queue may always wait, because the pace of the slots is
- * only learned while somebody waits: a slow spell would otherwise close the queue for good.
+ * only measured while a request waits: after a slow phase, the queue would otherwise stay closed.
  */
 function mayWait(slots: Slots, claim: Claim, now_ms: number): boolean {
   const expected_ms = slots.waiting === 0 ? 0 : (slots.wait_ms(claim, now_ms) ?? 0);

@@ -11,8 +11,8 @@ import { engineOf } from "./choose.ts";
 
 export interface Replicas {
   /**
-   * The routes with a known address, or all of them if none has one, without those whose engines are drained. Returns
-   * the same list while nothing changes.
+   * The routes with a known address, or all routes if none has a known address; without routes whose engines are
+   * drained. Returns the same list while nothing changes.
    */
   routesOf(model: CatalogModel): readonly Route[];
   /** All routes, also those without a known address and those whose engines are drained. */
@@ -32,8 +32,8 @@ interface Remembering {
 }
 
 /**
- * Makes each of `all` (memories of facts about engines) forget the addresses that a name no longer has: another engine
- * may get such an address.
+ * Makes each of `all` (objects that keep facts about engines) forget the addresses that a host name no longer has:
+ * another engine may get such an address.
  */
 export function forgetOthers(inForce: readonly Upstream[], all: readonly Remembering[]): void {
   const engines = new Set(inForce.map(engineOf));

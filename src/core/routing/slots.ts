@@ -1,7 +1,7 @@
 /**
- * The slots at one engine, as this process counts them: how many requests and tokens may be in flight, which part is
- * reserved for organizations that have little in flight, and which requests wait. If the fleet shares the limit, this
- * process has a part of it. Pure: instants are arguments.
+ * The slots at one engine, as this process counts them: how many requests and tokens may be in flight, which part of
+ * this capacity is reserved for organizations that have little in flight, and which requests wait. If the fleet shares
+ * the engine's limit, this process has a share of it. Pure: instants are arguments.
  */
 
 import type { SlotCounts } from "../store/engine-slots.ts";
@@ -19,14 +19,14 @@ export interface Load {
   tokens: number;
 }
 
-/** This process's part in a limit that the fleet shares. */
+/** This process's share of a limit that the processes of the fleet share. */
 export interface Shared {
   /** The most requests that this process may have in flight in each part of the capacity. */
   most(): SlotCounts;
   /** Whether the store through which the fleet shares the limit does not answer. */
   isApart(): boolean;
   processes(): number;
-  /** Called when a request begins to wait. `ended` is called when one has ended. */
+  /** Called when a request begins to wait. `ended` is called when a request has ended. */
   waits(): void;
   ended(): void;
 }
@@ -34,7 +34,7 @@ export interface Shared {
 /** The weight of the latest interval in the moving mean. */
 const pace_share = 0.1;
 
-/** The requests that the process has at the engine at this moment. */
+/** The running and waiting requests of this process at the engine at this moment. */
 export interface Use {
   running: SlotCounts;
   waiting: SlotCounts;
@@ -150,7 +150,7 @@ export class Slots {
 
   /**
    * Whether the organization may queue one more request. It may have at most as many waiting requests as the queue has
-   * free places, so that one place is always left for another organization.
+   * free places, so that a place is always left for another organization.
    */
   mayWait({ organizationId }: Claim): boolean {
     return this.#queue.waitingOf(organizationId) < this.capacity.queue_max - this.#queue.length;
@@ -163,7 +163,7 @@ export class Slots {
     this.#shared?.waits();
     return () => {
       this.#queue.remove(ticket);
-      // The request that is next now may fit into room that was too small for the removed one.
+      // The request that is next now may fit into capacity that was too small for the removed request.
       this.serve();
     };
   }
@@ -217,7 +217,7 @@ export class Slots {
     const tokens_max = tokens_in_flight_max === null ? null : this.#part(tokens_in_flight_max, isReserved, 0);
     if (isReserved && this.capacity.reserved_percent === 0) return false;
     if (requests_max !== null && room.requests >= requests_max) return false;
-    // A request with more tokens than the whole common part allows may run there if no other request does.
+    // A request with more tokens than the whole common part allows may run there if no other request runs there.
     return tokens_max === null || room.tokens + tokens <= tokens_max || (!isReserved && room.requests === 0);
   }
 
