@@ -1,6 +1,6 @@
 /**
  * The limits of keys, people and teams, in addition to those of their organization's plan (docs/design/usage.md,
- * Budgets). The ledger counts the usage under them (ledger.ts).
+ * Budgets). The ledger counts the usage that these limits apply to (ledger.ts).
  */
 import type { LimitMet } from "../inference/fault.ts";
 import type { PlanLimits } from "./plan.ts";
@@ -15,7 +15,7 @@ export interface Limited {
   models?: string;
 }
 
-/** A copy with these two fields alone. */
+/** A copy of the limit's `limitedBy` and `models`, without its other fields. */
 export const limitedOf = ({ limitedBy, models }: Limited): Limited => ({
   limitedBy,
   ...(models !== undefined && { models }),

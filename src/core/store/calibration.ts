@@ -1,6 +1,6 @@
 /**
  * Estimates that are learned from the reports of engines: how many tokens the input of a model has, and how many the
- * output of a route. They survive a restart, and nodes share them. No charge depends on them alone.
+ * output of a route. The estimates survive a restart, and nodes share them. No charge depends on them alone.
  */
 
 export interface InputRatio {
@@ -12,8 +12,8 @@ export interface InputRatio {
   /** The mean difference between the ratio of a single input and `ratio`. */
   spread: number;
   /**
-   * The bytes of the inputs from which the ratio was learned, older ones weighted less. They are the weight of the
-   * ratio.
+   * The bytes of the inputs from which the ratio was learned, older ones weighted less. This number is the weight of
+   * the ratio against new inputs.
    */
   bytes: number;
   /** The number of tokens of a request without any text: those of the chat template, and those that an engine adds. */
@@ -26,7 +26,7 @@ export interface OutputSums {
   tokens: number;
   deltas: number;
   codeUnits: number;
-  /** The number of tokens of text, streamed or not. Each script (as in alphabet) on a route has an entry of its own. */
+  /** The number of tokens of text, streamed or not. Each script (writing system) on a route has an entry of its own. */
   textTokens: number;
   textCodeUnits: number;
 }

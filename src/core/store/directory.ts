@@ -1,8 +1,8 @@
 /**
  * The directory: organizations, their keys, and their history. Inference requests need only one query of it,
  * `credential`; administration has another interface (src/admin/store). Implemented by `postgres` (one SQL for Postgres
- * and PGlite). A denial is a value (null, or a named refusal); a thrown error is an outage. Instants are Dates (UTC,
- * milliseconds).
+ * and PGlite). A denial is returned as a value (null, or a named refusal); a thrown error means an outage. Instants are
+ * Dates (UTC, milliseconds).
  */
 
 import type { RateSubject, RatesOverPlan } from "./rates.ts";
@@ -29,8 +29,9 @@ export type OrganizationStatus = (typeof organizationStatuses)[number];
 
 /**
  * If the last recorded use of a key is older than this, its next use is recorded before the request is served. Later
- * uses within this time are recorded without waiting, and such a record may be lost. An unused key therefore ends this
- * much later than its organization's policy says, so that no key ends too early.
+ * uses within this time are recorded without waiting, and such a record may be lost. The end of an unused key is
+ * therefore this much later than its organization's policy says, so that no key ends too early because of a lost
+ * record.
  */
 export const useNoted_ms = 3_600_000;
 
@@ -83,7 +84,10 @@ export interface Credential {
   readAt: Date;
 }
 
-/** The kinds of keys. `sign-in`: a device on which a person signed in. `jwt`: the identity tokens of a person. */
+/**
+ * The kinds of keys. `sign-in`: made when a person signs in on a device. `jwt`: stands for the identity tokens of a
+ * person.
+ */
 export const keyKinds = ["key", "sign-in", "jwt"] as const;
 export type KeyKind = (typeof keyKinds)[number];
 
@@ -98,8 +102,8 @@ export interface KeyPerson {
   /** When the issuer last confirmed the person. */
   confirmedAt: Date;
   /**
-   * The rights of the person's membership in the key's organization, or of the last one if it has ended; null: the
-   * person was never a member.
+   * The rights of the person's membership in the key's organization, or of the last membership if it has ended; null:
+   * the person was never a member.
    */
   rights: { scopes: Scope[]; models: string[] | null; hasEnded?: boolean } | null;
 }
@@ -107,8 +111,8 @@ export interface KeyPerson {
 export interface Directory {
   credential(keyHash: Uint8Array): Promise<Credential | null>;
   /**
-   * Records the use of keys, and the address from which each was used; "" if it is unknown. If another writer has
-   * locked a key, its use is not recorded. With `certain`, the call waits for the lock instead.
+   * Records the use of keys. The map's value is the address from which the key was used; "" if the address is unknown.
+   * If another writer has locked a key, its use is not recorded. With `certain`, the call waits for the lock instead.
    */
   touch(uses: ReadonlyMap<string, string>, how?: "certain"): Promise<void>;
 }

@@ -19,8 +19,8 @@ export interface DrainStore {
   /** The drains that have not ended, by the store's clock, in the order of their names. */
   listDrains(): Promise<Drain[]>;
   /**
-   * Calls `changed` after each change, and whenever a change may have been missed. Resolves with a function that stops
-   * this.
+   * Calls `changed` after each change of the drains, and whenever a change may have been missed. Resolves with a
+   * function that ends the calls.
    */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }

@@ -1,7 +1,7 @@
 /**
  * The limit of an engine that all processes of a fleet share. Each process holds some of the slots for a few seconds,
- * renews them by exchanges, and runs no more requests than it holds slots for: docs/routing.md, One limit for all
- * nodes.
+ * renews them by exchanges (messages to the store and their answers), and runs no more requests than it holds slots
+ * for: docs/routing.md, One limit for all nodes.
  */
 
 /**
@@ -39,7 +39,7 @@ export interface SlotsGranted {
   target: SlotCounts;
   /** The number of processes that share the limit. */
   processes: number;
-  /** Whether another process has fewer slots than it should. */
+  /** Whether another process has fewer slots than its target. */
   isShort: boolean;
 }
 

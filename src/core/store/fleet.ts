@@ -46,7 +46,7 @@ export interface Figures {
   running: number;
   /** The number of requests that wait for slots at engines. A request that waits for several engines counts at each. */
   waiting: number;
-  /** How long the requests that ended in the last half minute waited for their first part. */
+  /** How long the requests that ended in the last half minute waited for the first part of their answers. */
   firstParts: FirstParts[];
 }
 
@@ -99,7 +99,7 @@ export interface FleetReports {
 }
 
 export interface Fleet {
-  /** The last report of each process, the oldest node first; `processes_max` at most. */
+  /** The last report of each process, beginning with the oldest node; at most `processes_max` reports. */
   listProcesses(): Promise<StoredReport[]>;
 }
 

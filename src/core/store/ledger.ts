@@ -1,9 +1,9 @@
 /**
- * The ledger: holds, which are amounts reserved for running requests, and records of ended requests. Postgres decides
- * (docs/design/metering.md, Who decides); this is the interface to it. Commands are sent in batches, and answers come
- * in the order of the commands. A batch that rejects is sent again, and every command is idempotent by request id. A
- * refused command never fails its batch. Amounts are nanos of the currency, whole numbers, exact to 10^15. Tokens are
- * whole numbers.
+ * The ledger: holds, which are amounts reserved for running requests, and records of ended requests. Postgres makes the
+ * decisions (docs/design/metering.md, Who decides); this file is the interface to it. Commands are sent in batches, and
+ * answers come in the order of the commands. A batch that rejects is sent again, and every command is idempotent by
+ * request id. A refused command never fails its batch. Amounts are nanos of the currency, whole numbers, exact to
+ * 10^15. Tokens are whole numbers.
  */
 
 import type { Prices } from "../inference/model.ts";
@@ -12,7 +12,7 @@ import type { Limited, LimitedBy } from "./budget.ts";
 
 /** The largest amount. Sums of amounts up to it are exact. */
 export const nanos_max = 1e15;
-/** The most nanos that one window takes, whatever its limit: above it, totals could not be read exactly. */
+/** The most nanos that one window takes, whatever its limit: above this number, totals could not be read exactly. */
 export const window_nanos_max = Number.MAX_SAFE_INTEGER;
 
 export const meteredOperations = [
@@ -90,8 +90,8 @@ export interface RequestFacts {
   /** The number of inputs, for operations that take several; absent: one input. */
   inputs?: number;
   /**
-   * Set if the request came with an idempotency key: if its node is lost, the request costs nothing, and its repeat
-   * pays.
+   * Set if the request came with an idempotency key: if its node is lost, the request costs nothing, and the client's
+   * repeat of it is charged.
    */
   isRepeatable?: true;
 }
@@ -145,8 +145,8 @@ export interface Checkpoint {
 }
 export type Outcome = "completed" | "cancelled" | "failed" | "refused";
 /**
- * Ends a request. If the request was never admitted, the record that this makes stops an admission that arrives
- * afterwards.
+ * Ends a request. If the request was never admitted, the record that this command makes prevents an admission that
+ * arrives afterwards.
  */
 export interface Settle extends RequestFacts {
   verb: "settle";
@@ -155,8 +155,8 @@ export interface Settle extends RequestFacts {
   /** The number of searches that are charged; absent: none. */
   searches?: number;
   /**
-   * The price of usage and searches, by the prices at admission. The ledger charges the part that fits under every
-   * limit.
+   * The price of usage and searches, by the prices at admission. The ledger charges the part of it that fits under
+   * every limit.
    */
   nanos: number;
   outcome: Outcome;
@@ -211,7 +211,7 @@ export type AdmitAnswer =
       concurrentRequests?: number | null;
       at: Date;
     }
-  /** The request is not admitted, because it already has a record. */
+  /** The request is not admitted, because the ledger already has a record of its end. */
   | { answer: "over" }
   /** There is no organization with this id. */
   | { answer: "unknown" };
@@ -319,7 +319,9 @@ export interface Receipt {
   settledLateAt: Date | null;
   /** Whether the answer continued after its client had left. */
   detached: boolean;
-  /** The request whose answer this repeat got, at no cost; null if this request was answered itself. */
+  /**
+   * The earlier request whose answer this request got as a repeat, at no cost; null if this request is not a repeat.
+   */
   replayOf: string | null;
   usage: Usage;
   /** The number of inputs; null for operations that take one. */

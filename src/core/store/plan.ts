@@ -37,7 +37,7 @@ export interface LimitStore {
   changes(since: number | null, from?: Date | null): Promise<ChangedLimits>;
   /**
    * Calls `changed` after a change on any node, and whenever a change may have been missed. Resolves with a function
-   * that stops this.
+   * that ends the calls.
    */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }

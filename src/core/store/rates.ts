@@ -58,7 +58,8 @@ export interface RateTaken {
   answer: "taken";
   readings: RateReadings;
   /**
-   * Uncounts the request, which does not run after all. Called at most once. Never rejects, and need not be waited for.
+   * Takes the request out of the counts, because it does not run after all. Called at most once. Never rejects, and
+   * need not be waited for.
    */
   giveBack(): Promise<void>;
   /**
@@ -67,8 +68,8 @@ export interface RateTaken {
   correct(tokens: number): Promise<void>;
 }
 /**
- * A refusal. If several subjects have no room, it names the subject that will have room last; if several will have room
- * at the same time, the narrowest of them.
+ * A refusal. If several subjects have no room, the refusal names the subject that will have room last; if several will
+ * have room at the same time, the narrowest of them.
  */
 export interface RateRefused extends Limited {
   answer: "refused";
@@ -80,8 +81,8 @@ export interface RateRefused extends Limited {
   readings: RateReadings;
 }
 /**
- * A refusal for ever: even the fewest tokens of the request (`tokens_min`) exceed a whole limit. It names the smallest
- * limit that they exceed; if several limits are equal, that of the narrowest subject.
+ * A refusal that no waiting helps: even the fewest tokens of the request (`tokens_min`) exceed a whole limit. The
+ * refusal names the smallest limit that they exceed; if several limits are equal, that of the narrowest subject.
  */
 export interface RateHopeless extends Limited {
   answer: "never";
@@ -103,8 +104,8 @@ export interface Rates {
 export const minute_ms = 60_000;
 
 /**
- * The stored value of a limit that is switched off, so that no limit is inherited. A stored null means that the limit
- * is inherited.
+ * The stored value of a limit that is switched off: then there is no limit, and none is inherited. A stored null means
+ * that the limit is inherited.
  */
 export const not_limited = 0;
 

@@ -1,6 +1,6 @@
 /**
- * Inference requests that were refused after their caller was authenticated. They cost nothing and are in no total, but
- * have receipts too (docs/design/usage.md, Receipts). The store keeps them for at least 30 days.
+ * Inference requests that were refused after their caller was authenticated. They cost nothing and count in no total,
+ * but have receipts like other requests (docs/design/usage.md, Receipts). The store keeps them for at least 30 days.
  */
 import type { LimitMet } from "../inference/fault.ts";
 import type { Operation } from "./ledger.ts";
