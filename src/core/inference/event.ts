@@ -1,12 +1,14 @@
 /**
- * The centre, part two: a model's answer independent of any protocol, as a stream of events in this grammar.
+ * The centre (the protocol-independent form of requests and answers), part two: a model's answer, as a stream of events
+ * in this grammar.
  *
  * response-start (part-start (part-delta | passed)* part-end)* (response-end | response-failed)
  *
  * `response-failed` may come first and alone. A second `response-start` begins the answer anew, and the events before
  * it are void. That happens only if nobody reads the events as they come (docs/design/usage.md, Answers that aren't
- * streamed). `usage` may come anywhere. It is cumulative, and the last one holds. Parts may be open side by side,
- * because engines interleave the fragments of calls. `index` counts up from 0 in order of part-start.
+ * streamed). `usage` may come anywhere. Its counts are cumulative, so the last `usage` event is the valid one. Several
+ * parts may be open at a time, because engines interleave the fragments of calls. `index` counts up from 0 in order of
+ * part-start.
  */
 import type { Fault } from "./fault.ts";
 import type { Native } from "./request.ts";
@@ -19,11 +21,11 @@ export type InferenceEvent =
   | { type: "part-delta"; index: number; delta: string; logprobs?: TokenLogprob[] }
   /** `signature` proves a reasoning part; `citations` belong to a text part, in the form of the engine's protocol. */
   | { type: "part-end"; index: number; signature?: string; citations?: Native[] }
-  /** `rejected` are those values of the engine that are not counts. They are 0 in `usage`. */
+  /** `rejected`: the values of the engine's report that are not valid counts. Those counts are 0 in `usage`. */
   | { type: "usage"; usage: Usage; rejected?: RejectedReport }
   /** A piece of an answer that is passed on as its engine wrote it. */
   | { type: "passed"; bytes: Uint8Array }
-  /** `unknownReason`: the engine's word for the reason, if it is not known and was taken for a stop. */
+  /** `unknownReason`: the engine's word for the reason, if the word is unknown and was treated as `stop`. */
   | { type: "response-end"; reason: StopReason; stopSequence?: string; unknownReason?: string }
   | { type: "response-failed"; fault: Fault };
 

@@ -67,7 +67,7 @@ export const faultCatalogue = {
 
 interface FaultEntry {
   status: number;
-  /** The HTTP status in the management interface, if it is another one. */
+  /** The HTTP status in the management interface, if it differs from `status`. */
   management?: number;
   type: string;
   /** The error's type in the protocol of Messages. */
@@ -106,7 +106,7 @@ export const clientFaultCodes = (Object.keys(faultCatalogue) as FaultCode[]).fil
   (code) => "management" in faultCatalogue[code] || !managementFaultCodes.some((one) => one === code),
 );
 
-/** The lengths of an input and of the model's context, as far as the engine's error states them. */
+/** The lengths of an input and of the model's context in tokens, as far as the engine's error states them. */
 export interface SaidOverflow {
   inputTokens?: number;
   /** Set if the input is at least this long, because the engine stopped counting there. */
@@ -137,7 +137,7 @@ export interface FaultDetails {
   param?: string;
   /** The protocol in which `param` is written, if an engine named the field. */
   engineProtocol?: Protocol;
-  /** A sentence of an engine that callers may read: texts, and names of fields in the engine's protocol. */
+  /** A sentence of an engine that callers may read, in pieces: texts, and names of fields in the engine's protocol. */
   sentence?: readonly (string | { param: string; engineProtocol: Protocol })[];
   /** The lengths that the engine reported, with `context_length_exceeded` (inference/overflow.ts). */
   overflow?: SaidOverflow;
@@ -147,7 +147,7 @@ export interface FaultDetails {
   headers?: Record<string, string>;
   /** The limit that refused the request, for its receipt. */
   limit?: LimitMet;
-  /** The engine's own text, which only the request's record may have. */
+  /** The engine's own error text, which goes only into the request's record. */
   engineText?: string;
   /** Further keys of the error object. */
   body?: Record<string, unknown>;

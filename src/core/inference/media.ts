@@ -15,7 +15,7 @@ export interface ImageSettings {
   denied_hosts: readonly string[];
 }
 
-/** Throws a Fault (400) for the first image that may not be fetched. */
+/** Throws a Fault (400) for the first image whose URL may not be fetched. */
 export function refuseImages(
   { turns, needs }: Pick<InferenceRequest, "turns" | "needs">,
   settings: ImageSettings,
@@ -39,7 +39,7 @@ export function refuseImages(
 /** The reason to refuse a URL, which completes "The URL of an image …"; null if there is none. */
 export function imageUrlProblem(text: string, { deny_private, denied_hosts }: ImageSettings): string | null {
   if (/^data:/i.test(text)) return null;
-  // Parsers differ in the characters that they skip or take for a slash.
+  // URL parsers differ in the characters that they skip, or treat as a slash.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\x00-\x20\x7f-\xa0\\]/.test(text)) return "holds a control character, a space or a backslash";
   const url = URL.parse(text);

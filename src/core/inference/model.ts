@@ -28,7 +28,7 @@ export interface Model {
   outputTokens_max: number;
   capabilities: ReadonlySet<Capability>;
   prices: Prices;
-  /** Name of a known tokenizer; absent means that counts are estimated and calibrated. */
+  /** Name of a known tokenizer. Absent: tokens that no engine reports are estimated with learned ratios. */
   tokenizer?: string;
   /** Top-level request fields beyond the contract that this model accepts. */
   extraParams: readonly string[];

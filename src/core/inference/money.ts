@@ -1,7 +1,7 @@
 /**
- * Amounts of the service's one currency. Inside the program an amount is a whole number of nanos (10⁻⁹ of the currency), and a
- * price a whole number of picos (10⁻¹²) for one token or search. Outside, an amount is exact decimal text with its currency.
- * Pure.
+ * Amounts of the service's one currency. Inside the program an amount is a whole number of nanos (10⁻⁹ of the
+ * currency), and a price a whole number of picos (10⁻¹²) for one token or search. In APIs, an amount is exact decimal
+ * text with its currency. Pure.
  */
 
 /** The number with commas between thousands: `1,000,000`. */
@@ -41,8 +41,8 @@ export const price_decimals = 6;
 export const safe_max = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
- * The cost of this many tokens in nanos, rounded up to a whole one. Calculate it from a total: the costs of parts, each
- * rounded up, would add up to more.
+ * The cost of this many tokens in nanos, rounded up to a whole nano. Calculate it from a total: the costs of parts,
+ * each rounded up, would add up to more.
  */
 export function costOf(tokens: number, price_picos: number): number {
   const picos = tokens * price_picos;
@@ -86,7 +86,9 @@ type Rounding = "nearest" | "down";
 /** A currency, and how its amounts are written for people. */
 export interface MoneyWords {
   readonly currency: Currency;
-  /** An amount for people: `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. The rest of a limit is rounded `down`. */
+  /**
+   * An amount for people: `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. What is left of a limit is rounded `down`.
+   */
   inWords(nanos: number | bigint, rounding?: Rounding): string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * PLAIN TEXT: the rule that says which text may be a name, an address or a group, and how other text is shown on a
+ * PLAIN TEXT: the rule for text that may be a name, an address or a group, and the way to show other text on a
  * terminal. Plain text is one line without control characters (no database takes a NUL), line ends, lone surrogates,
  * and characters that change the direction of text, with which one name can look like another. Pure.
  */

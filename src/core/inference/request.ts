@@ -1,9 +1,9 @@
 /**
- * The centre, part one: a caller's request to a model, independent of any protocol.
+ * The centre (the protocol-independent form of requests and answers), part one: a caller's request to a model.
  *
- * It has as much structure as the most structured protocol, so that nothing is lost on the way through. Codecs
- * translate to it and from it, and no codec knows another. This file has types and lists of their values, and imports
- * nothing.
+ * The request has as much structure as the most structured protocol, so that no translation loses anything. Codecs
+ * translate to this form and from it, and no codec knows another. This file has types and lists of their values, and
+ * imports nothing.
  */
 
 /**
@@ -30,14 +30,14 @@ export interface Need {
 export type Protocol = "openai-chat" | "anthropic-messages" | "openai-responses";
 
 /**
- * An object of a protocol (a wire object), as its author wrote it, with things that the centre has no fields for (cache
- * marks, citations, a document's title). A receiver that speaks the same protocol gets this object; any other gets one
- * made from the centre. Parts that share one `Native` are one wire object.
+ * An object of a protocol (a wire object), as its author wrote it, with properties for which the centre has no fields
+ * (`cache_control`, citations, a document's title). A receiver that speaks the same protocol gets this object; any
+ * other receiver gets an object made from the centre. Parts that share one `Native` are one wire object.
  */
 export interface Native {
   protocol: Protocol;
   wire: Readonly<Record<string, unknown>>;
-  /** Set if only engines that have all of the protocol know such an object. */
+  /** Set if only engines that support the whole protocol accept this object. */
   isForWhole?: true;
 }
 
@@ -54,8 +54,8 @@ export interface NativeNeed {
 }
 
 /**
- * A conversation as its author wrote it. An engine that speaks the author's protocol, and has all of it, gets it in place of
- * `turns`, if `turns` is still the list that was decoded from it.
+ * A conversation as its author wrote it. An engine that supports the whole of the author's protocol gets this
+ * conversation in place of `turns`, if `turns` is still the list that was decoded from it.
  */
 export interface Written {
   readonly protocol: Protocol;
@@ -67,7 +67,7 @@ export interface Written {
 export interface InferenceRequest {
   /** Public model id, `<vendor>/<model_name>`. */
   model: string;
-  /** Whether the caller wants a stream. It does not decide whether the engine streams. */
+  /** Whether the caller wants a stream. Whether the engine streams is decided separately. */
   stream: boolean;
   turns: Turn[];
   tools: Tool[];
@@ -78,7 +78,7 @@ export interface InferenceRequest {
   outputTokens_max?: number;
   sampling: Sampling;
   stop: string[];
-  /** The path of the field that has `stop`, if the protocol names it differently. */
+  /** The path of the field of `stop`, if the caller's protocol has another name for the field. */
   stopParam?: string;
   format?: OutputFormat;
   reasoning?: Reasoning;
@@ -93,7 +93,7 @@ export interface InferenceRequest {
   /** Further top-level fields, which only engines that speak the caller's protocol get. */
   native?: Native;
   written?: Written;
-  /** Set if the last turn is the beginning of the answer, from which the engine goes on. */
+  /** Set if the last turn is the beginning of the answer, which the engine continues. */
   continues?: boolean;
   /** Set if the conversation is to be summarized. Its last turn asks for the summary (compaction.ts). */
   compaction?: Compaction;
@@ -147,8 +147,8 @@ export type ReasoningEffort = (typeof reasoningEfforts)[number];
 export interface Reasoning {
   effort?: ReasoningEffort;
   /**
-   * Set to the same value as `effort` if the effort must not be lowered: an engine that has no word for this effort
-   * refuses the request.
+   * Set to the same value as `effort` if the effort must not be lowered: the request is refused for an engine that does
+   * not have this effort.
    */
   exactEffort?: ReasoningEffort;
   /** `thinking.budget_tokens` of Messages. */
@@ -222,7 +222,7 @@ interface RefusalPart {
 export interface ReasoningPart {
   kind: "reasoning";
   text: string;
-  /** An opaque proof of the text, passed on byte for byte. */
+  /** The engine's signature of the text: opaque, and passed on byte for byte. */
   signature?: string;
   /** Opaque reasoning without a text (redacted or encrypted). */
   encrypted?: string;
@@ -246,7 +246,9 @@ export interface Tool {
   description?: string;
   parameters?: Record<string, unknown>;
   strict?: boolean;
-  /** Set if the model is to see the tool only once it was found. Most engines get it like any other. */
+  /**
+   * Set if the model is to see the tool only once a tool search has found it. Most engines get the tool like any other.
+   */
   isDeferred?: boolean;
   native?: Native;
 }
@@ -256,12 +258,12 @@ export type ToolChoice =
   | { kind: "auto" }
   | { kind: "required" }
   | { kind: "tool"; name: string }
-  /** Only these tools, called as `mode` says. A hard constraint. */
+  /** The model may call only these tools, and may or must call one, as `mode` says. A hard constraint. */
   | { kind: "allowed"; mode: "auto" | "required"; names: string[] };
 
 /**
- * Empties the conversation and the tools in place, because several objects refer to them until the answer's end.
- * docs/design/service.md, Memory in flight.
+ * Empties the lists of turns and tools in place, because several objects refer to them until the answer's end
+ * (docs/design/service.md, Memory in flight).
  */
 export function emptyRequest({ turns, tools, passed, written }: InferenceRequest): void {
   passed?.release();

@@ -21,7 +21,7 @@ export interface Result {
   usage: Usage;
   reason: StopReason;
   stopSequence?: string;
-  /** The number of turns of the conversation that the engine was not sent. */
+  /** The number of turns of the conversation that were left out of the request to the engine. */
   leftOutTurns?: number;
 }
 

@@ -42,7 +42,7 @@ export type ReportFlaw =
   | "below_forwarded"
   | "decreasing";
 
-/** The halves of a report (input and output) that are not believed, each with the first reason. */
+/** The halves of a report (input and output) that are rejected, each with the first reason. */
 export interface ReportFlaws {
   input?: ReportFlaw;
   output?: ReportFlaw;
