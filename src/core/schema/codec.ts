@@ -1,7 +1,7 @@
 /**
  * Translates between values of the program and their JSON, by one schema: names are in snake case in JSON and in camel
  * case in the program, and a schema made with `Type.Codec` turns its text into another value (an instant into a Date).
- * Members that the schema does not name are dropped, so nothing undeclared can leave. Pure.
+ * Members that the schema does not name are dropped, so nothing undeclared is written. Pure.
  */
 import type { Static, StaticDecode, TSchema } from "typebox";
 import type { Shape } from "./shape.ts";
@@ -126,8 +126,8 @@ function branchOf(shape: Encoded, value: unknown): Encoded {
 }
 
 /**
- * The map with each value translated. The names in the map stay, because they are data. Null if the schema is not that
- * of a map.
+ * The map with each value translated. The names in the map are not translated, because they are data. Null if the
+ * schema does not describe a map.
  */
 function mapOf({ patternProperties }: Encoded, value: unknown, each: (inner: Encoded, value: unknown) => unknown) {
   const [inner] = Object.values(patternProperties ?? {});

@@ -13,8 +13,8 @@ export type Path = (string | number)[];
 
 export interface Offence {
   /**
-   * The defect of the value. `misnamed`: the object allows no property of this name. `repeated`: an earlier item
-   * is equal.
+   * The defect of the value. `misnamed`: the property's name does not have the form that the object requires.
+   * `repeated`: an earlier item is equal.
    */
   kind: "wrong" | "missing" | "unknown" | "misnamed" | "repeated";
   path: Path;
@@ -89,7 +89,7 @@ class Walk {
     else this.#add("wrong", { ...shape, anyOf: named }, value);
   }
 
-  /** Walks an object by one of several object shapes, which the discriminator chooses. */
+  /** Walks an object by the one of several object shapes that its discriminator selects. */
   #branches(branches: Shape[], value: Record<string, unknown>, unsupported: Unsupported): void {
     const key = discriminator(branches);
     const branch =
@@ -160,8 +160,8 @@ class Walk {
 }
 
 /**
- * Whether properties that the shape does not name may have any value. An object may have very many such properties, so
- * they are skipped.
+ * Whether properties that the shape does not name may have any value. The walk then skips these properties, because
+ * there may be very many.
  */
 function takesAnything({ additionalProperties, patternProperties, propertyNames }: Shape): boolean {
   return (
