@@ -12,7 +12,7 @@
 export interface SseMessage {
   event?: string;
   data: string;
-  /** Set if the data has no line break, so that it need not be searched for one: it may be long. */
+  /** Set if the data, which may be long, is known to have no line break, so that it need not be searched for one. */
   isOneLine?: true;
 }
 
@@ -35,7 +35,7 @@ interface SseLimits {
 
 export const sseLimits: SseLimits = { frame_bytes_max: 8 * 1024 * 1024 };
 
-/** Thrown if a message is larger than the limit. The decoder takes no more bytes. */
+/** Thrown if a message is larger than the limit. The decoder accepts no more bytes. */
 export class SseOverflow extends Error {
   override name = "SseOverflow";
   constructor(readonly frame_bytes_max: number) {
@@ -69,7 +69,7 @@ export class SseDecoder {
     this.#reads = reads;
   }
 
-  /** Whether the bytes so far end with a whole message. */
+  /** Whether the bytes so far end at the end of a message. */
   get isBetween(): boolean {
     const isBegun = this.#atHead || this.#afterCr || this.#line_bytes > 0;
     return !isBegun && this.#data.length === 0 && this.#event === "" && !this.#overflow;
@@ -119,8 +119,8 @@ export class SseDecoder {
   }
 
   /**
-   * Call it when the stream has ended. `unfinished`: whether it ended inside a message, which is then dropped, as the
-   * standard asks: a sender that was cut off must not look like one that finished.
+   * Call it when the stream has ended. `unfinished`: whether the stream ended inside a message, which is then dropped,
+   * as the standard asks: a sender that was cut off must not look like one that finished.
    */
   end(): { unfinished: boolean } {
     if (this.#overflow) throw this.#overflow;
