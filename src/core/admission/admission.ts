@@ -19,7 +19,7 @@ export interface Admission extends Entrance {
    * at their last checkpoint.
    */
   stop(within_ms?: number): Promise<number>;
-  /** The number of this node's requests that hold nanos (10⁻⁹ of the currency). */
+  /** The number of this node's requests with a hold (an amount reserved for them). */
   holds(): number;
   /** The number of settlements that the store has not confirmed yet. */
   waitingSettlements(): number;

@@ -39,7 +39,10 @@ export function requireContext(model: Model, inputTokens: number): void {
 
 type ModelBounds = Pick<Model, "contextTokens" | "outputTokens_max">;
 
-/** The output tokens that a context has room for, whatever the input: enough for a summary, of a few thousand at most. */
+/**
+ * The output tokens that are allowed whatever the input's length: a few thousand at most, which is enough for a
+ * summary.
+ */
 export function outputTokensReserved({ contextTokens, outputTokens_max }: ModelBounds): number {
   return Math.max(1, Math.min(4096, outputTokens_max, Math.floor(contextTokens / 4)));
 }

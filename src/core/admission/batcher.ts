@@ -82,7 +82,7 @@ export interface BatcherParts {
   random: () => number;
   /** Called for each failed batch. */
   failed?: ((error: unknown, commands: number) => void) | undefined;
-  /** Called for each batch that was sent, when it is over. */
+  /** Called for each batch that was sent, once the store has answered it or it has failed. */
   sent?: ((commands: number, ms: number, isAnswered: boolean) => void) | undefined;
 }
 
@@ -103,7 +103,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   let pumpDue = false;
 
   /**
-   * Calls `pump` at the end of this turn of the event loop, so that commands that were submitted together leave
+   * Calls `pump` at the end of this turn of the event loop, so that commands that were submitted together are sent
    * together.
    */
   function pumpSoon(): void {
@@ -131,7 +131,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
     }
   }
 
-  /** The time from which a command that somebody waits for may leave. */
+  /** The time from which a command that somebody waits for may be sent. */
   function opens_ms(): number {
     const share = underway > 0 ? 1 : Math.min(1, (lastAwaited - 1) / (fullGap_commands - 1));
     return lastFlush_ms + settings.gap_ms * share;

@@ -239,8 +239,8 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
 }
 
 /**
- * The request with the plan that is in force now. The plan may have changed while the request waited for an earlier one
- * with its idempotency key, or for its rates.
+ * The request with the plan that is in force now. The plan may have changed while the request waited for an earlier
+ * request with the same idempotency key, or for the store's answer about its rates.
  */
 function withPlanInForce(prepared: Entry, { planNow }: Admitting): Entry {
   const plan = planNow?.() ?? prepared.plan;

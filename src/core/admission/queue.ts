@@ -65,7 +65,10 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
     isEmpty: () => urgent.length + settlements.length === 0,
     next_ms: (now_ms) => Math.min(nextOf(urgent, now_ms), nextOf(settlements, now_ms)),
     awaitedNext_ms: (now_ms) => nextOf(urgent, now_ms, isAwaited),
-    /** Alternates between commands that failed before, most often first, and commands that did not. */
+    /**
+     * Alternates between commands that have failed before (those that failed most often first) and commands that have
+     * not.
+     */
     take(now_ms) {
       const ready = (item: Item) => item.notBefore_ms <= now_ms;
       let failures = 0;

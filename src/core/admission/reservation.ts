@@ -44,7 +44,7 @@ export interface ReservationParts {
    */
   planNow: (() => Plan) | undefined;
   changes: LimitChanges;
-  /** The edition of `changes` before the admission was sent. */
+  /** The `edition` of `changes` before the admission was sent (limit-changes.ts). */
   edition: number;
   /** The ids of the subjects whose limits apply: the organization, the key, its team in the ledger, and its person. */
   subjects: readonly string[];

@@ -53,7 +53,7 @@ export function imageUrlProblem(text: string, { deny_private, denied_hosts }: Im
 }
 
 const localNames = /^(.+\.)?localhost$|^(.+\.)?metadata(\.google\.internal|\.goog)?$|^instance-data(\.ec2\.internal)?$/;
-/** The addresses that a machine has for itself and its link, and those at which clouds serve credentials. */
+/** The unspecified, loopback and link-local addresses, and the addresses at which clouds serve credentials. */
 const localRanges = ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32"].map(
   rangeOf,
 );

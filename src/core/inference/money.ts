@@ -59,18 +59,18 @@ export function tokensFor(nanos: number, price_picos: number): number {
   return Math.floor(Number((BigInt(nanos) * 1000n) / BigInt(price_picos)));
 }
 
-/** An amount in the form of answers: `{ amount: "0.000213440", currency: "USD" }`. */
+/** An amount in the form of API answers: `{ amount: "0.000213440", currency: "USD" }`. */
 export function moneyOf(nanos: number | bigint, currency: Currency): Money {
   return { amount: decimalOf(nanos, nano_decimals), currency };
 }
 
-/** The nanos of an amount in the form of answers. */
+/** The nanos of an amount in the form of API answers. */
 export function nanosOf({ amount }: Pick<Money, "amount">): bigint {
   const [whole = "", fraction = ""] = amount.split(".");
   return BigInt(whole + fraction.padEnd(nano_decimals, "0"));
 }
 
-/** The price of a million tokens in the form of answers, from the price of a token in picos. */
+/** The price of a million tokens in the form of API answers, from the price of a token in picos. */
 export function priceOfMillion(picos: number, currency: Currency): Money {
   return { amount: decimalOf(picos, price_decimals), currency };
 }

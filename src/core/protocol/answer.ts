@@ -209,7 +209,7 @@ function meaningOf(word: unknown, words: Words): Meaning | undefined {
   const written = entryOf(words, word);
   if (written !== undefined) return written;
   const plain = plainOf(word);
-  // A word for a failure that is not in the table must not count as success.
+  // A word that means a failure must not count as success, even if the word is not in the table.
   return (
     entryOf(words, plain) ??
     (/(^|_)(error|failed|failure|aborted|timeout|exception)(_|$)/.test(plain) ? "failed" : undefined)
@@ -218,7 +218,7 @@ function meaningOf(word: unknown, words: Words): Meaning | undefined {
 
 /**
  * An engine's word in lower case with underscores: `max_tokens` for `FinishReason.MAX_TOKENS`, `max-tokens` and
- * `maxTokens`. Gemini adds its own word to some: `content_filter: PROHIBITED_CONTENT` is `content_filter`.
+ * `maxTokens`. Gemini appends its own word to some of them: `content_filter: PROHIBITED_CONTENT` is `content_filter`.
  */
 function plainOf(word: string): string {
   return word

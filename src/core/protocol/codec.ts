@@ -152,8 +152,7 @@ export interface UpstreamCodec {
      */
     refusal(request: InferenceRequest, dialect?: Dialect): Fault | null;
     /**
-     * The different forms in which callers of this protocol may write a thing that `encode` always writes in the same
-     * form.
+     * The different forms in which callers of this protocol may write a value that `encode` always writes in one form.
      */
     forms: WireForms;
   };

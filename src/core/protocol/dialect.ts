@@ -1,6 +1,6 @@
 /**
- * A dialect: the ways in which an engine differs from other engines of its protocol, as one value of plain data. The codecs
- * read its rows and never its name (docs/engines.md; dialects.ts has the table). Pure.
+ * A dialect: the ways in which an engine differs from other engines of its protocol, as one value of plain data. The
+ * codecs read the fields of a dialect, and never its name (docs/engines.md; dialects.ts has the table). Pure.
  */
 import type { StopReason } from "../inference/event.ts";
 import type { Protocol, ReasoningEffort } from "../inference/request.ts";

@@ -8,8 +8,8 @@ import { isGiven } from "./json.ts";
 import { type Violation, violationFault } from "./violation.ts";
 
 /**
- * Returns the violation of the body, or null. When the first violation in document order is determined, it counts at
- * the position of the rule's field.
+ * Returns the violation of the body, or null. In the document order of violations, the violation counts as being at the
+ * rule's field.
  */
 export type Rule<Body> = (body: Body) => Violation | null;
 export type Rules<Body> = readonly [field: keyof Body & string, rule: Rule<Body>][];

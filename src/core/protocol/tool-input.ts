@@ -80,13 +80,15 @@ function objectIn(text: string): JsonObject | null {
   }
 }
 
-/** Matches a text with an escape of half a character, or with more digits in a row than a number may hold exactly. */
+/**
+ * Matches a text with an escape of half a surrogate pair, or with more digits in a row than a number may hold exactly.
+ */
 const unusual = /\\u[dD][89a-fA-F]|\d{16}/;
 const manyDigits = /\d{16}/;
 
 /**
- * A JSON reviver. It replaces a lone half of a character, which the model wrote as an escape, by U+FFFD, and keeps the
- * digits of numbers such as long ids.
+ * A JSON reviver. It replaces a lone surrogate, which the model wrote as an escape, by U+FFFD, and keeps the digits of
+ * numbers such as long ids.
  */
 function asWritten(_: string, value: unknown, { source = "" }: Written = {}): unknown {
   if (typeof value === "string") return value.toWellFormed();

@@ -4,7 +4,7 @@
  * time through as a probe, which shows whether the engine has recovered. Pure: a state and an event give the next
  * state.
  *
- * Also keeps the health of all routes, as this process alone knows it: nodes don't tell each other.
+ * Also keeps the health of all routes, as this process alone knows it: nodes do not exchange it.
  *
  * Also compares how soon the routes of a model begin to answer. Pure.
  */

@@ -1,9 +1,9 @@
 /**
  * Decodes an event stream by the grammar of the HTML standard (section 9.2.6).
  *
- * Lines are split in the bytes, not in decoded text. Line breaks are ASCII, so a line has no half characters, a text
- * decoder needs no state between chunks, and sizes are exact. Every byte is read a fixed number of times, so neither
- * single-byte chunks nor one endless line cost more than linear time.
+ * Lines are split in the bytes, not in decoded text. Line breaks are ASCII, so no character is split between lines, a
+ * text decoder needs no state between chunks, and sizes are exact. Every byte is read a fixed number of times, so
+ * neither single-byte chunks nor one endless line cost more than linear time.
  *
  * Also writes the frames of an event stream, with LF line ends. A frame must not be split.
  */

@@ -15,7 +15,7 @@ export interface SlotCounts {
 
 /** The message of one process to the store when the processes share out the slots of an engine. */
 export interface SlotsAsked {
-  /** The name of this process's share. A name is used once only. */
+  /** The name of this process's share. A name is never used again. */
   name: string;
   /**
    * The number of the exchange, which rises with each exchange under this name. An exchange that arrives after a later

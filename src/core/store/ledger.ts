@@ -121,8 +121,8 @@ export interface Grow {
   requestId: string;
   organizationId: string;
   /**
-   * The number of this growth among the growths of the request's hold: 1, 2, … Because of it, a command that arrives
-   * twice or after a later one takes nothing back.
+   * The number of this growth among the growths of the request's hold: 1, 2, … Because of this number, a command that
+   * arrives twice, or after a later command, undoes nothing.
    */
   number: number;
   limits: UsageLimits;

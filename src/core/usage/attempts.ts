@@ -239,8 +239,8 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 
   /**
-   * Records that the route has begun to answer. It then counts as healthy, however long the answer takes, unless other
-   * routes begin far sooner.
+   * Records that the route has begun to answer. The route then counts as healthy, however long the answer takes, unless
+   * other routes begin far sooner.
    */
   #wasShown(route: Route): void {
     const { health, now_ms, late_ms, firstPart, replicas } = this.#parts;
@@ -290,7 +290,9 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return patienceOf(route, { more_ms: this.#leeway_ms(), rest_ms: this.#rest_ms(route), hasTools }, take);
   }
 
-  /** The answer's last batch, for the caller. If it is a failure, its fault combines those of all attempts. */
+  /**
+   * The answer's last batch, for the caller. If the batch is a failure, its fault combines the faults of all attempts.
+   */
   #last(batch: Batch): Next {
     const last = batch.at(-1);
     if (last && last.type !== "response-failed") return { done: false, value: batch };

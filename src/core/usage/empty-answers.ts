@@ -19,7 +19,10 @@ export function isEmptyAnswer(batch: Batch, stop: readonly string[]): boolean {
  */
 const silence_tokens_max = 8;
 
-/** Whether the engine reports that the model itself ended an empty answer at once. The engine is not ill then. */
+/**
+ * Whether the engine reports that the model itself ended the empty answer right after its start, which is no failure of
+ * the engine.
+ */
 export function isSilence(batch: Batch): boolean {
   const tokens = outputTokensIn(batch) ?? 0;
   return tokens > 0 && tokens <= silence_tokens_max;

@@ -1,4 +1,4 @@
-/** Deletes expired rows of a store once an hour, in small steps that keep nobody waiting. */
+/** Deletes expired rows of a store once an hour, in small steps, so that no other query waits long. */
 import { type Repeating, repeating } from "../time/clock.ts";
 
 export interface Forgetting {

@@ -189,7 +189,7 @@ export class Meter {
 
 const isDelta = ({ type }: InferenceEvent) => type === "part-delta";
 
-/** Returns the batch for the caller, without a usage report that is not believed. */
+/** Returns the batch for the caller, without a usage report that was rejected. */
 function believed(batch: Batch, count: Tally): Batch {
   return count.rejected ? batch.filter(({ type }) => type !== "usage") : batch;
 }

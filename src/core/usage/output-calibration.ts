@@ -31,8 +31,8 @@ export interface RouteCalibration {
   /** Learns from an engine's report of a complete answer, all of whose tokens were forwarded. */
   observe(observed: Observed): void;
   /**
-   * Learns from a tokenizer's count instead of a report. What is learned from it is used until an engine has reported,
-   * and is not saved.
+   * Learns from a tokenizer's count instead of a report. The values learned from counts are used until an engine has
+   * reported, and are not saved.
    */
   observeCount(observed: Observed): void;
   /** Records that a complete answer came without a report. */
@@ -77,7 +77,7 @@ const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, 
 interface RoutesLearned {
   reported: Learned<OutputSums>;
   counted: Learned<OutputSums>;
-  /** The sums that are used: by reports, else by a tokenizer's counts. */
+  /** The sums in use: those learned from reports, or else those learned from a tokenizer's counts. */
   used: Pick<Learned<OutputSums>, "get">;
   /** The routes whose answers came with the engine's usage report, and the routes whose answers came without. */
   reporting: Set<string>;

@@ -46,7 +46,9 @@ export interface RunRequest extends Entry {
   codecOf?: CodecOf;
   /** How the answer is fetched, if it is a background response. */
   fetched?: Fetched | null;
-  /** Called with the memory that the answer takes, if that is much. May throw the Fault that ends the request. */
+  /**
+   * Called with the bytes of memory that the answer takes, if they are many. May throw the Fault that ends the request.
+   */
   holdAnswer?: ((bytes: number) => void) | undefined;
 }
 
@@ -64,7 +66,8 @@ export interface AttemptRequest extends Signals {
   asked: RunRequest;
   /**
    * The output tokens that an answer may have. `allowed`: as many as the model and its context allow; `held`: as many
-   * as the nanos held so far pay for. `isSlight`: as in the request's `Reservation`; absent: not known.
+   * as the hold (the amount reserved so far) pays for. `isSlight`: as in the request's `Reservation`; absent: not
+   * known.
    */
   room: { allowed: number; held: number; isSlight?: boolean };
   /** Resolves when the ledger has granted the request. Only then may the request wait for a slot. */
@@ -199,7 +202,7 @@ export interface Ending {
   /** The limit of a usage window that cut the answer short. */
   stoppedBy: StoppingLimit | null;
   errorCode: string | null;
-  /** The engine's usage report, if it was not believed. */
+  /** The engine's usage report, if it was rejected. */
   reportRejected: RejectedReport | null;
   /** The reported tokens of a complete answer ÷ our count of it; null if either is missing. */
   divergence: number | null;

@@ -11,7 +11,7 @@ export interface RunTrace {
    * null.
    */
   admission(operation: Operation): (code: string | null) => void;
-  /** Called when the request was granted; it is counted for this team. */
+  /** Called when the request was granted, with the id of the team to whose usage the request counts. */
   counted(teamId: string): void;
   /** Called when an attempt at an engine begins. */
   attempt(upstream: Pick<Upstream, "name" | "url" | "address" | "protocol">, engineModel: string): AttemptTrace;

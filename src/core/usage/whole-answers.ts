@@ -52,8 +52,8 @@ const believed_ms = 600_000;
 const tokens_long_min = 64;
 const tokens_min = 16;
 /**
- * How far an answer moves the known speed towards its own, as a fraction of the distance: if it is slower, and if it is
- * faster.
+ * How far an answer moves the known speed towards its own, as a fraction of the distance: one fraction for a slower
+ * answer, and one for a faster answer.
  */
 const weights = { slower: 1 / 2, faster: 1 / 16 };
 /** If a client leaves twice within this time, its answers are requested as streams for the same time after that. */

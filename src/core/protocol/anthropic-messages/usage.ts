@@ -17,7 +17,9 @@ export function encodeUsage(usage: Usage): MessagesUsage {
   };
 }
 
-/** Merges a usage into the one before it: `message_delta` repeats only counts that changed, and they are totals. */
+/**
+ * Merges a usage report into the earlier report: `message_delta` repeats only counts that changed, and they are totals.
+ */
 export function valuesOf(value: unknown, before: ReportedValues = noValues): ReportedValues {
   if (!isObject(value)) return before;
   const details = isObject(value.output_tokens_details) ? value.output_tokens_details : {};

@@ -39,7 +39,7 @@ const count = contract(CountTokensRequest);
 
 /**
  * Checks the body, and returns it as a request. `unchecked`: the items of lists that have to be checked, null for all
- * (`Contract`). `bounds`: those of the model. Throws a Fault: `missing_field`, `invalid_value` or
+ * (`Contract`). `bounds`: the setting of the model. Throws a Fault: `missing_field`, `invalid_value` or
  * `unsupported_feature`.
  */
 export function validateMessagesRequest(

@@ -76,7 +76,7 @@ function hasBlock(message: MessageParam | undefined, isSuch: (block: { type: str
   return Array.isArray(content) ? content.some(isSuch) : isSuch({ type: "text" });
 }
 
-/** Whether all changes of the tools are of tools that the model gets. */
+/** Whether the model gets every tool that a system message adds or removes. */
 function isCallable(messages: MessageParam[], listed: readonly MessagesTool[]): boolean {
   const changes = changesIn({ messages });
   if (changes.length === 0) return true;

@@ -4,8 +4,8 @@
  * Repeated and missing call ids.
  *
  * A name begins a call, unless it repeats the name of a call whose arguments are not complete. A fragment without a
- * name belongs to the call with its index or its id, or else to the latest call: engines change both between the name
- * and the arguments.
+ * name belongs to the call with its index or its id, or else to the latest call: some engines change the index and the
+ * id between the name and the arguments.
  */
 import { assertFewParts } from "../answer.ts";
 import { CallIds } from "../call-ids.ts";

@@ -8,7 +8,8 @@ import type { InputItem, ItemReference, ResponsesRequest } from "./contract.ts";
 import { firstEarlyTrigger, firstOrphan } from "./conversation.ts";
 
 /**
- * The key under which a request keeps the items that were read from the store. A symbol, because no body can have one.
+ * The key under which a request keeps the items that were read from the store. A symbol, because no JSON body can have
+ * a symbol as a key.
  */
 const resolved = Symbol("resolved");
 type Resolved = { [resolved]?: { history: readonly InputItem[]; items: ReadonlyMap<string, InputItem> } };

@@ -81,7 +81,7 @@ export interface Ended {
 export function endedResponse(begun: ResponseObject, { output, usage, outcome, atSeconds }: Ended): ResponseObject {
   return {
     ...begun,
-    // Null if the answer was cut short or failed, as at OpenAI.
+    // Null if the answer was cut short or failed, as in OpenAI's own responses.
     completed_at: outcome.status === "completed" ? (atSeconds ?? null) : null,
     status: outcome.status,
     error: outcome.status === "failed" ? outcome.error : null,
