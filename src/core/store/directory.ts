@@ -85,8 +85,8 @@ export interface Credential {
 }
 
 /**
- * The kinds of keys. `sign-in`: made when a person signs in on a device. `jwt`: stands for the identity tokens of a
- * person.
+ * The kinds of keys. `sign-in`: stands for a device on which a person is signed in. `jwt`: stands for the identity
+ * tokens of a person.
  */
 export const keyKinds = ["key", "sign-in", "jwt"] as const;
 export type KeyKind = (typeof keyKinds)[number];

@@ -96,7 +96,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
       case "error":
         return this.fail(decodeErrorEvent(event, this.dialect));
       default:
-        // llama.cpp marks an error only by the event's name: the `type` in the data names the kind of error.
+        // An error event of llama.cpp is recognised by the event's name: the `type` in its data is the kind of error.
         return isError(event) || name === "error" ? this.fail(decodeErrorEvent(event, this.dialect)) : [];
     }
   }
