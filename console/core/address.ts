@@ -14,8 +14,8 @@ export function go(address: string): void {
 }
 
 /**
- * The address with a changed query. An empty value removes its name; every change of a filter starts the list from its
- * beginning.
+ * Returns the page's address with changed query parameters. Null or "" removes a parameter. The cursor of the list is
+ * removed unless `changes` sets it, so that a list whose filter changes starts from its first row.
  */
 export function withQuery(changes: Record<string, string | null>): string {
   const next = new URLSearchParams(query.value);

@@ -5,8 +5,8 @@ interface Key {
 }
 
 /**
- * The active keys of the organization that have the right to inference. While the keys of an organization are on their
- * way, the answer is still that of the one before, whose keys must not be called with.
+ * The active keys of the organization that have the right to inference. While the keys of a newly chosen organization
+ * load, `keys` still holds those of the previous one, and no call may use these.
  */
 export function callingKeys<One extends Key>(keys: readonly One[], organization: string | null): One[] {
   return keys.filter(

@@ -38,7 +38,7 @@ export function call<Name extends VerbName>(
 
 export type Given = Record<string, unknown>;
 
-/** The path of the verb of the last change that this page made. Each change sets a new object. */
+/** The path of the verb that made this page's last change. A new object each time, so that a repetition is seen too. */
 export const lastChange = signal<{ path: string } | null>(null);
 
 /** Tells the parts of the page that a verb has changed something. */

@@ -22,8 +22,8 @@ interface Connecting {
 }
 
 /**
- * The model that the address of the page names, for the blocks. Somebody else may have written the address, so a model
- * that is not offered, or if that is not known, one that a shell would not take for one word, is passed over: null.
+ * The model that the address of the page names, for the blocks. Somebody else may have written the address, so the
+ * result is null if the model is not offered, or, if the offered models are unknown, if a shell could misread its name.
  */
 export function modelNamed(named: string | null, offered: readonly string[] | null): string | null {
   if (named === null) return null;

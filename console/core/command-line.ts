@@ -25,7 +25,7 @@ export function commandLine(
   return ["sluice", words, ...places, ...options].join(" ");
 }
 
-/** The command of a report, which no verb describes. */
+/** The command `sluice usage report`, with the time range, filters and groups of the page Usage. */
 export function reportCommand({ organization, ...rest }: Record<string, string | undefined>): string {
   const options = Object.entries({ ...rest, org: organization }).filter(([, value]) => value);
   return ["sluice usage report", ...options.map(([name, value]) => `--${name} ${quoted(value)}`)].join(" ");

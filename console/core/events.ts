@@ -25,7 +25,7 @@ export async function* eventsIn(body: ReadableStream<Uint8Array<ArrayBuffer>>): 
   }
 }
 
-/** The answers of a followed verb. Throws Refusal when the server ends the stream with the event `error`. */
+/** The answers in the event stream of a live verb. Throws Refusal when the server ends it with the event `error`. */
 export async function* answersIn(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<unknown> {
   for await (const { event, data } of eventsIn(body)) {
     const answer = JSON.parse(data);

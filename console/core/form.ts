@@ -18,7 +18,7 @@ export interface Field {
   isRequired?: boolean;
   /** Whether the field is sent even if it was not changed. */
   isSent?: boolean;
-  /** The meaning of an empty number or amount; without it, an empty field means no limit. */
+  /** The placeholder of a field for a number or money, which says what empty means. Absent: `no limit`. */
   none?: string;
   /** A pattern for the field's text, in addition to the pattern of its kind. */
   pattern?: string;

@@ -12,7 +12,7 @@ export function rate(number: number): string {
   return number < 10 ? number.toFixed(1) : whole.format(number);
 }
 
-/** A number in three digits and a letter: `1.25M`. The element's title has all digits. */
+/** A number in short form, from 10,000 in three digits and a letter: `1.25M`. Show `grouped` in the title. */
 export const compacted = (number: number) => (Math.abs(number) < 10_000 ? whole.format(number) : short.format(number));
 
 export function percent(share: number): string {
@@ -66,5 +66,5 @@ export const utc = (at: Date) => `${at.toISOString().slice(0, 19).replace("T", "
 /** A name with spaces for underscores: `usage_limit_reached` as words. */
 export const wordsOf = (name: string) => name.replaceAll("_", " ");
 
-/** The end of an ID, which differs between any two: short enough for a column whose head names the kind. */
+/** The last eight characters of an ID: enough to tell IDs apart in a column whose head names their kind. */
 export const shortId = (id: string) => `…${id.slice(-8)}`;

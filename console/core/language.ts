@@ -1,6 +1,6 @@
 /**
- * Chromium on a system with the language C reports "en-US@posix", which is no language tag: code that formats a number
- * by it throws at its import. Import this before any such code.
+ * Chromium on a system with the locale C reports the language "en-US@posix", which is not a valid language tag: a
+ * module that creates a number format for that language throws on import. Import this module before any such module.
  */
 if (!isTag(navigator.language)) Object.defineProperty(navigator, "language", { value: "en", configurable: true });
 

@@ -9,7 +9,7 @@ export type Limits = Answer<"findTeamLimits">;
 export type Value = Limits["own"];
 type Amount = Value[LimitName];
 
-/** A field for each limit, below `prefix`; an empty field sends nothing, so that the inherited limit applies. */
+/** A form field `prefix.name` for each limit. Empty means that nothing is set here, so the inherited limit applies. */
 export function valueFields(prefix: string, value: Value | null): Field[] {
   return limitNames.map((name) => ({
     name: `${prefix}.${name}`,

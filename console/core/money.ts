@@ -12,8 +12,8 @@ export interface Money {
 const nano_decimals = 9;
 
 /**
- * An amount with its currency: `$50.00`; below a hundredth, with two digits: `$0.00021`. What is left of a limit is
- * rounded `down`.
+ * An amount with its currency: `$50.00`. An amount below the smallest unit of the currency gets two significant digits:
+ * `$0.00021`. Pass `down` for the rest of a limit, so that it is not shown as more than it is.
  */
 export function moneyWritten({ amount, currency }: Money, rounding: "nearest" | "down" = "nearest"): string {
   const minorDigits = minorDigitsOf(currency);

@@ -35,8 +35,8 @@ interface Asked {
 }
 
 /**
- * The range that the address names. Without an end, a month is taken whole, so that it can be forecast. If either end
- * is an instant, the days are those of UTC.
+ * The range that the address names. Without start and end, it is the whole current month, so that its end is forecast;
+ * with only a start, it ends with today. If the start or the end is an instant, the days are those of UTC.
  */
 export function rangeOf({ zone, now_ms, ...asked }: Asked): Range {
   const [from, to] = [asked.from, asked.to].map((text) => (Number.isNaN(Date.parse(text ?? "")) ? null : text)) as [

@@ -65,7 +65,7 @@ interface FaultBody {
   request_id?: string;
 }
 
-/** The refusal that the body of a fault says. `status`: that of the response, or 0 for an event of a stream. */
+/** The refusal in an error body. `status` is that of the response, or 0 if the error came as an event of a stream. */
 export function refusalFrom(error: FaultBody | null, status: number): Refusal {
   const message = error?.message ?? `The server answered with status ${status}.`;
   return new Refusal(message, status, error?.code ?? "unknown", error?.request_id ?? null);

@@ -86,8 +86,8 @@ let choice = new AbortController();
 
 /**
  * Switches to the membership in another organization. The page begins anew (frame.tsx), without its filters and its
- * place in a list, which are of the organization before. Only the last choice counts: the one before is given up, if
- * its answer is still on its way.
+ * list cursor, which belong to the previous organization. Only the last choice counts: an earlier switch whose answer
+ * is still on its way is aborted.
  */
 export async function changeOrganization(organization: string): Promise<void> {
   choice.abort();

@@ -42,8 +42,8 @@ export function nameOf(row: Partial<Row>, by: Subject): string {
 }
 
 /**
- * Divides a report's rows over time into series, one for each value of the subject. The series that cost most comes first, and
- * `others` last. Without a subject, all rows are one series.
+ * Divides a report's rows over time into series, one for each value of the subject. The series that cost most comes
+ * first, and `others` last. Without a subject, all rows are one series.
  */
 export function seriesOf({ rows }: Pick<Report, "rows">, by: Subject | null, buckets: readonly Bucket[]): Series[] {
   const places = new Map(buckets.map(({ key }, at) => [key, at]));
@@ -87,8 +87,8 @@ export interface Forecast {
 }
 
 /**
- * Forecasts the range from the mean of the last hours, days or months that are over. Null: the whole range is over, or
- * its first hour, day or month is not over yet.
+ * Forecasts the cost of the range from the mean of its last hours, days or months that are over. Null: the whole range
+ * is over, or its first hour, day or month is not over yet.
  */
 export function forecastOf(
   totals: readonly bigint[],

@@ -33,7 +33,7 @@ export interface Session {
 export interface TakenUp {
   /** The secret of the session. Null: nobody is signed in. */
   secret: string | null;
-  /** The session. Null with a secret: the server cannot say now whose it is. */
+  /** The session. Null although there is a secret: the server could not confirm the session now. */
   session: Session | null;
   /** The organization for which the session was requested. Null: the server chooses. */
   organization: string | null;
@@ -85,7 +85,7 @@ export interface NewSession {
   session: Session;
 }
 
-/** Takes up the session of a secret. Throws if it has ended; a server that cannot say so now ends no session. */
+/** Takes up the session of a secret. Throws if the session has ended; if the server cannot tell, keeps the secret. */
 async function takenUp(secret: string): Promise<TakenUp> {
   const organization = keptOrganization.get();
   try {
@@ -107,7 +107,7 @@ async function sessionOf(secret: string, organization: string | null): Promise<T
   }
 }
 
-/** Takes up the session of another tab. A tab that nobody has looked at for long may answer with one that has ended. */
+/** Takes up another tab's session. A tab in the background may send an ended one; then the remaining tabs are asked. */
 async function ofAnotherTab(begins: () => void): Promise<TakenUp> {
   const ended = new Set<string>();
   for (;;) {
@@ -123,7 +123,7 @@ async function ofAnotherTab(begins: () => void): Promise<TakenUp> {
   }
 }
 
-/** The session's secret from another tab; null if none has one besides these. */
+/** Asks the other tabs for a session's secret that is not in `ended`; null if no tab has one. */
 function secretOfAnotherTab(ended: ReadonlySet<string>): Promise<string | null> {
   const { promise, resolve } = Promise.withResolvers<string | null>();
   const channel = secretChannel();

@@ -4,9 +4,9 @@ import { announce } from "./announce.ts";
 import { type Answer, call, follow, type Input, type VerbName } from "./client.ts";
 
 export interface Asked<Of> {
-  /** The latest answer; it stays while the next one is on its way, and goes if that one fails. */
+  /** The latest answer. It stays while the next call runs, and is cleared if a call with another input fails. */
   answer: Of | null;
-  /** The answer to the current input; null while that is on its way. For parts that show nothing rather than old figures. */
+  /** The answer to the current input; null until it comes. For parts that show nothing rather than old figures. */
   current: Of | null;
   failure: Error | null;
   isLoading: boolean;
@@ -71,8 +71,8 @@ const nothing = { of: "", answer: null, failure: null, isLoading: true, at: null
 const again_ms = 2000;
 
 /**
- * Follows a live verb, whose answers come as a stream of events, while the tab is seen; after a failure, it tries
- * again.
+ * Follows a live verb, whose answers come as a stream of events, while the tab is visible. After a failure or the end
+ * of the stream, it connects again.
  */
 export function useLive<Name extends VerbName>(name: Name, onAnswer: (answer: Answer<Name>) => void): Error | null {
   const [failure, setFailure] = useState<Error | null>(null);

@@ -1,7 +1,7 @@
 /**
  * The facts about each verb that the pages need: its place in the interface, its input, and how its command is typed. A
- * bundle with the verbs themselves would be ten times as large. So the build runs this file, and puts the table that it
- * returns in place of the call of `verbTable`.
+ * bundle with the verbs themselves would be ten times as large. So the build runs this file, and replaces the call
+ * of `verbTable` by the table that it returns.
  */
 import type { Flag } from "../../src/admin/management/command.ts";
 import type { Verb } from "../../src/admin/management/verb.ts";
@@ -39,7 +39,7 @@ export interface CommandEntry {
   words: string;
   /** How each member of the input is typed. The key is the member, and the value its argument or option. */
   flags: Record<string, FlagEntry>;
-  /** The option by which limits are typed that are direct members of the input. */
+  /** The option that takes those limits that are direct members of the input. Null: there are none. */
   limits: string | null;
   /** Whether the command asks for a confirmation, unless it gets `--yes`. */
   isConfirmed: boolean;

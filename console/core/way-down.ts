@@ -60,7 +60,7 @@ const membersOf: Record<string, (row: Grouped) => string | null | undefined> = {
   person: ({ person_id }) => person_id,
   key: ({ key_id }) => key_id,
   model: ({ model }) => model,
-  // An operator's entry is no request.
+  // An adjustment by an operator is not a request, so no list of requests shows it.
   operation: ({ operation }) => (operation === "adjustment" ? null : operation),
   outcome: ({ outcome }) => outcome,
 };
