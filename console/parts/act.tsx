@@ -13,7 +13,7 @@ import { CommandLine } from "./command-line.tsx";
 import { Dialog } from "./dialog.tsx";
 import { FieldOf } from "./field.tsx";
 
-/** How long a dialog waits for a secret. A request that is sent again after that has the same idempotency key. */
+/** How long a dialog waits for an answer with a secret. If the form is sent again, the idempotency key stays. */
 const held_ms_max = 30_000;
 
 interface Act<Name extends VerbName = VerbName> {
@@ -23,9 +23,9 @@ interface Act<Name extends VerbName = VerbName> {
   given?: Partial<Input<Name>>;
   /** The fields of the form. The verb supplies what a field does not declare. */
   fields?: readonly WrittenField[];
-  /** Converts the form's values into the input, if the fields are not named by its members. */
+  /** Converts the form's values into the verb's input, if the fields and the members of the input differ in name. */
   sends?: (input: Given) => Given;
-  /** Writes the command, if it is not the verb's own. */
+  /** Returns the command to show, if the verb's own command is not the right one. */
   typed?: (input: Given) => string;
   /** The effect of the act, in a sentence. */
   says?: ComponentChildren;
@@ -69,7 +69,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     return act.sends?.(written) ?? written;
   };
   const input = sent(fields);
-  // A secret is shown once, so it needs the dialog while it is on its way.
+  // A secret is shown once, in this dialog, so the dialog cannot be closed while the secret is on its way.
   const isHeld = isBusy && hasSecret;
   const isClosed = useRef(false);
   useEffect(
@@ -153,8 +153,8 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
 }
 
 /**
- * Calls once the dialog is closed. What a change leads to may take the dialog along: in a filtered list, a rotated key
- * may be in no row any more.
+ * Calls the function once the dialog is closed. An earlier call could remove the dialog with its row: in a filtered
+ * list that loads again, a rotated key may have no row any more.
  */
 function AtEnd({ calls }: { calls: () => void }) {
   useEffect(() => calls, []);

@@ -13,7 +13,7 @@ import { Time } from "./time.tsx";
 
 export type Entry = ItemOf<"pageAudit">;
 
-/** The part of a thing's page that says who changed it. */
+/** The tab of a thing's page with the audit log of that thing; false for readers who may not see the log. */
 export const auditTab = (subject: string): Tab | false =>
   may("pageAudit") && {
     name: "Audit",
@@ -92,7 +92,7 @@ export function detailsOf({ details, names }: Pick<Entry, "details" | "names">):
     .join(", ");
 }
 
-/** The title of a member, without `_id`: the value shown is a name, if there is one. */
+/** The title of a detail, without `_id`, because its value is shown as a name if there is one. */
 const titleOf = (name: string) => wordsOf(name.replace(/_id$/, ""));
 
 function membersOf(value: unknown): [string, unknown][] {

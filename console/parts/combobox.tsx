@@ -17,7 +17,7 @@ interface Props<Of extends Option> {
   text: string;
   setText: (text: string) => void;
   options: readonly Of[];
-  /** The text to show if there are no suggestions; null: they are on their way, or nothing was asked. */
+  /** The text to show if there are no suggestions; null: they are still loading, or nothing was searched for. */
   none: string | null;
   choose: (one: Of) => void;
   /** Called on Enter if no suggestion is chosen. */
@@ -41,8 +41,8 @@ export function Combobox<Of extends Option>(props: Props<Of>) {
     choose(one);
   };
   const pressed = (event: KeyboardEvent) => {
-    // The keys of an input method are not the list's: Enter confirms a word. For Safari, the word is over by then, and
-    // only the code says so.
+    // While an input method composes a word, keys belong to it: Enter confirms the word and chooses no suggestion. In
+    // Safari the composition ends before that Enter, so only the key code tells it apart.
     if (event.isComposing || event.keyCode === keyCodeOfInputMethod) return;
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
     const step = steps[event.key];
@@ -88,7 +88,7 @@ export function Combobox<Of extends Option>(props: Props<Of>) {
       />
       <div id={list} role="listbox" aria-label={`${label ?? "Suggestions"}: found`} class="found" hidden={!isShown}>
         {options.map((one, place) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are the field's.
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys.
           // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus.
           <div
             key={one.key}

@@ -41,7 +41,7 @@ async function isCopied(text: string): Promise<boolean> {
   }
 }
 
-/** Text that is typed or pasted elsewhere. */
+/** A block of text to copy, such as a command or a setting, with its button. */
 export function Block({ text, label }: { text: string; label: string }) {
   return (
     <div class="block">

@@ -5,7 +5,7 @@ import { useId, useLayoutEffect, useRef } from "preact/hooks";
 interface Props {
   title: string;
   close: () => void;
-  /** Whether it cannot be closed now. */
+  /** Whether the dialog cannot be closed now. */
   isHeld?: boolean;
   children: ComponentChildren;
 }
@@ -25,7 +25,7 @@ export function Dialog({ title, close, isHeld = false, children }: Props) {
       ref={element}
       aria-labelledby={id}
       onCancel={(event) => isHeld && event.preventDefault()}
-      // A browser closes it all the same on a second Escape.
+      // On a second Escape, a browser closes the dialog although `onCancel` prevented it, so it is opened again.
       onClose={() => (isHeld ? element.current?.showModal() : close())}
     >
       <header>

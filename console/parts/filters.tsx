@@ -114,7 +114,7 @@ const optionOf = ({ kind, id, name, organization, detail }: Found) => ({
   value: kind === "organization" ? (organization ?? id) : id,
 });
 
-/** The filters that are set, as members of an input. */
+/** The filters that the address sets, as members of a verb's input. */
 export function filtersSet(of: readonly Filter[]): Record<string, string> {
   const set = of.map(({ name }) => [name, query.value.get(name) ?? ""] as const);
   return Object.fromEntries(set.filter(([, value]) => value !== ""));

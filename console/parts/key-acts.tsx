@@ -68,8 +68,8 @@ interface OfKey {
 }
 
 /**
- * The actions needed most, for the row of a list; the key's page has the others. A sign-in has no secret to rotate, and
- * a caller with an issuer's tokens has none to revoke either.
+ * The actions needed most, for a key's row in a list; the key's page has the others. A key of a sign-in cannot be
+ * rotated, and one of kind `jwt`, whose callers send an issuer's tokens, has no secret to revoke either.
  */
 export function KeyEnd({ of: key, changed }: Pick<OfKey, "of"> & Partial<OfKey>) {
   const running = key.standing?.running_requests ?? 0;

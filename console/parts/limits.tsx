@@ -19,9 +19,9 @@ import { ModelWindows, Share, Windows } from "./windows.tsx";
 interface Props {
   title: string;
   of: Asked<Limits>;
-  /** The version of the subject. Its limits have the same one, so a newer version means that they are out of date. */
+  /** The newest known version of the subject. Limits that were loaded with an older version are loaded again. */
   version?: number;
-  /** Called after a change, by which the subject has another version. */
+  /** Called after a change of the limits, which gives the subject a new version. */
   changed?: () => void;
   /** The text to show if no limit applies. */
   none: ComponentChildren;
@@ -140,7 +140,7 @@ interface OfOrganization extends Required<Pick<Props, "version" | "changed">> {
   organization: string;
 }
 
-/** The limits of an organization, and of all in it. */
+/** The limits of an organization, and of its teams, people and keys. */
 export function OrganizationLimits({ organization, version, changed }: OfOrganization) {
   const asked = useAnswer("findOrganizationLimits", { organization });
   return (

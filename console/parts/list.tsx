@@ -1,6 +1,6 @@
 /**
- * A paged list: the address keeps the cursor, and the browser's own Back returns to the part before. It loads again
- * after something in it was created or changed on the same page.
+ * A list that is loaded in parts. The address keeps the cursor, so the browser's Back button returns to the previous
+ * part. The list loads again after something in it was created or changed on the same page.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";

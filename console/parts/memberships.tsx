@@ -81,7 +81,7 @@ function teamOf({ team }: Membership) {
   return known ? <ThingLink kind="team" id={known.id} name={known.name} /> : "–";
 }
 
-/** Whether a role is of one organization, as an administrator of that organization can give it. */
+/** Whether a role belongs to one organization, so that an administrator of that organization can give it. */
 const isOfOrganization = (role: string) => role === "member" || role === "organization-admin";
 
 function Give({ person: { id, version, memberships }, changed }: { person: Person; changed: () => void }) {

@@ -6,7 +6,7 @@ import { Table } from "./table.tsx";
 
 export type Model = ItemOf<"listModels">;
 
-/** Whether a model generates text: only then it has a price of output. */
+/** Whether a model generates text; only such a model has a price for output tokens. */
 export const makesText = ({ kind }: Pick<Model, "kind">) => kind === "chat" || kind === "completion";
 
 export function ModelTable({ models }: { models: readonly Model[] }) {

@@ -27,17 +27,17 @@ interface Props {
   written: (value: number) => string;
   /** Whether the values are whole numbers, so that the axis has no marks between them. */
   isCount?: boolean;
-  /** The text about a place on the axis; for null, about all places. */
+  /** The text about one position on the horizontal axis; for null, about all positions. */
   said: (at: number | null) => ComponentChildren;
   legend: (at: number | null) => ComponentChildren;
-  /** Opens the page for a place on the axis. */
+  /** Opens the page for a position on the horizontal axis. */
   open?: ((at: number) => void) | undefined;
   height?: number;
 }
 
 const foot_px = 22;
 const head_px = 8;
-/** The width of a letter beside the axis. */
+/** The width of a character in the labels of the vertical axis. */
 const letter_px = 6.7;
 /** The room beside the last bar, for half of its label. */
 const end_px = 14;
@@ -58,7 +58,7 @@ export function Plot({
 }: Props) {
   const [at, setAt] = useState<number | null>(null);
   const [box, width] = useWidth();
-  // On a touch screen, the first touch selects a place, and the next one opens it.
+  // On a touch screen, the first touch selects a bar, and a second touch of the same bar opens its page.
   const opens = useRef(true);
   const current = at !== null && at < places.length ? at : null;
   const scale = scaleOf(places.length, bars, lines, isCount ? 1 : 0);
@@ -83,7 +83,7 @@ export function Plot({
       <section
         class={open ? "plot-area opens" : "plot-area"}
         aria-label={`${label} Arrow keys go from place to place.`}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: its places are reached with the arrow keys.
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys move between the bars.
         tabIndex={0}
         ref={box}
         onKeyDown={keyed}
@@ -116,7 +116,7 @@ export function Plot({
   );
 }
 
-/** The index of the place on the axis that a key moves to. Undefined: the key does not move. */
+/** The index of the position that a key moves to, or null for no position. Undefined: the key moves nothing. */
 function reached(key: string, at: number | null, count: number): number | null | undefined {
   const last = count - 1;
   if (key === "ArrowRight") return at === null ? 0 : Math.min(last, at + 1);

@@ -10,8 +10,8 @@ import { daysAfter, Zone } from "../core/zone.ts";
 export interface Spanned {
   range: Range;
   /**
-   * The time zone, if a report cannot be divided into its days, because they do not begin at full hours of UTC. Null:
-   * the report can be.
+   * The name of the chosen time zone, if its days do not begin at full hours of UTC, so that no report can be divided
+   * into them. Null: reports can use its days.
    */
   withoutDays: string | null;
 }

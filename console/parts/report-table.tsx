@@ -16,7 +16,7 @@ interface Props {
   report: Report;
   by: string;
   zone: Zone;
-  /** The most rows that are shown; the others are one line below them. */
+  /** The most rows that are shown; one line below them adds up all other rows. */
   rows_max: number;
   /** The same report for the period before, up to the same point in time; null: it is not known. */
   before: Report | null;

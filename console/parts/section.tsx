@@ -86,7 +86,7 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
 
 export type Tone = "calm" | "good" | "warn" | "bad";
 
-/** A state with its colour: only states that may need attention have one. */
+/** A state, in a colour if it is good or may need attention, otherwise in grey. */
 export function State({ of, words }: { of: string; words?: string }) {
   const tone = tones[of] ?? "calm";
   return <Badge tone={tone}>{words ?? of.replaceAll("_", " ")}</Badge>;

@@ -7,9 +7,9 @@ export interface Column<Row> {
   head: string;
   cell: (row: Row) => ComponentChildren;
   isNumber?: boolean;
-  /** Whether the column has buttons; these end on one line however many there are. */
+  /** Whether the column has buttons, which are aligned to the right like numbers. */
   areActs?: boolean;
-  /** Whether the column is left out on a narrow screen: the page of the thing has it. */
+  /** Whether a narrow screen leaves the column out; the page of the row's thing shows the value, too. */
   isMinor?: boolean;
   /** The total below the column, which is the sum of its values. */
   foot?: ComponentChildren;
@@ -24,7 +24,7 @@ interface Props<Row> {
   keyOf: (row: Row, at: number) => string;
   /** Whether a row stays below all others, however they are sorted. */
   isLast?: (row: Row) => boolean;
-  /** Whether there are many rows of figures, so that a narrow screen shows two of them beside one another. */
+  /** Whether there are many rows of figures, so that a narrow screen puts two figures of a row side by side. */
   isDense?: boolean;
 }
 
@@ -74,10 +74,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, isLast = () => false
   );
 }
 
-/**
- * The name in the address whose value is the order: the name of a column, with a `-` before it to sort the largest
- * first.
- */
+/** The query parameter that holds the order: the name of a column, with a `-` before it to sort the largest first. */
 const sortName = "sort";
 const nameOf = ({ head }: { head: string }) => head.toLowerCase().replaceAll(" ", "-");
 

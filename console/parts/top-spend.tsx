@@ -1,4 +1,4 @@
-/** The first rows of this month's report, which cost most; they lead to the whole report. */
+/** The people or models that cost most this month, with a link to the whole report. */
 import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";
 import { grouped } from "../core/format.ts";

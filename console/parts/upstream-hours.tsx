@@ -1,6 +1,6 @@
 /**
- * How engines answered over a day: times to the first token, the number of failures and their kinds. It is read from
- * the records themselves.
+ * The report of how engines answered in each hour of a day or two: times to the first token, the number of failures and
+ * their kinds. The server computes it from the records of the single requests.
  */
 import type { Answer } from "../core/client.ts";
 import { grouped, milliseconds, percent, wordsOf } from "../core/format.ts";
@@ -70,13 +70,16 @@ function whoseWords({ organization, model, upstream }: Props["of"]): string[] {
   return model || upstream ? [] : ["of the whole service"];
 }
 
-/** The last 24 hours, in the reader's zone. */
+/** The last 24 hours, in the time zone that the address names, or otherwise in the reader's. */
 export function lastDay(now_ms: number): Range {
   const { range } = spanOfAddress(now_ms);
   return { ...range, from_ms: now_ms - hours_usual * hour_ms, to_ms: now_ms };
 }
 
-/** The range, ending at a full hour, so that the same report is asked for during that hour. */
+/**
+ * The range up to the end of the current hour at most, so that the same report is asked for all hour long. A range of
+ * more than 48 hours is cut to its last 24.
+ */
 function hoursOf({ from_ms, to_ms, zone }: Range, now_ms: number): Range {
   const end_ms = Math.min(to_ms, Math.ceil(now_ms / hour_ms) * hour_ms);
   const isShort = end_ms - from_ms <= hours_max * hour_ms && end_ms > from_ms;
