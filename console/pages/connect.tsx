@@ -1,4 +1,4 @@
-/** How to set up a client: for each, the block to copy, with this server's address and a model. */
+/** The page Connect: for each client, the block to copy that sets it up, with this server's address and a model. */
 import { useId, useState } from "preact/hooks";
 import { query } from "../core/address.ts";
 import { clients, modelNamed } from "../core/clients.ts";

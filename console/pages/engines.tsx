@@ -1,6 +1,6 @@
 /**
- * The engines: routes, breakers, queues and load; drain one, and bring it back. And the outcomes of their requests over
- * a day.
+ * The page Engines: the routes, breakers, queues and load of all engines, the actions that drain and resume an engine,
+ * and the outcomes of requests over a day.
  */
 import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";

@@ -93,7 +93,7 @@ export function KeyPage({ id, tab }: PageProps) {
   );
 }
 
-/** The link to the list of keys that the key's page belongs to. */
+/** The link from a key's page up to the list with the key. */
 function placeOf({ organization }: Key) {
   if (isMember.value) return { href: "/you", name: "Your keys" };
   return { href: `/organizations/${organization}/keys`, name: `Keys of ${organization}` };

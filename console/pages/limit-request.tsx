@@ -1,6 +1,6 @@
 /**
- * One request for a higher limit: what is asked, and the decision. Opening its address decides nothing: each decision
- * is a button that sends a POST.
+ * One request for a higher limit: what is asked, and the decision. Opening the page decides nothing, because
+ * each decision is a button that sends a POST.
  */
 import { amountWords } from "../core/limit-fields.ts";
 import { isMember } from "../core/session.ts";

@@ -1,4 +1,7 @@
-/** The catalog of models, for the people who may use them, and one of them: price, windows, calls to copy, engines, health and use. */
+/**
+ * The page Models, with the models that the reader may use, and the page of one model: its prices, context, calls to
+ * copy, engines, their health, and spend.
+ */
 import { useState } from "preact/hooks";
 import { callsOf } from "../core/calls.ts";
 import type { Answer } from "../core/client.ts";

@@ -125,13 +125,13 @@ function nodesInWords(nodes: Fleet["nodes"]) {
   return <a href="/nodes">nodes: {parts.map(([state, count]) => `${count} ${state.replace("_", " ")}`).join(", ")}</a>;
 }
 
-/** How long before its end a key is listed, so that somebody notices. */
+/** How long before its expiry a key is listed under "Needs attention". */
 const soon = "7d";
 const named_max = 5;
 
 type Due = ReturnType<typeof useDue>;
 
-/** Asks for the keys that end soon and the undelivered notices at the same time as for the fleet, not after it. */
+/** Asks for the keys that expire soon and the undelivered notices while the fleet's state loads, not after it. */
 function useDue() {
   const ending = useAnswer("pageKeys", { ends_within: soon, limit: named_max + 1 });
   const silent = useAnswer("pageNotices", { undelivered: true, limit: named_max + 1 });
@@ -204,7 +204,7 @@ function Nearest({ of }: { of: Fleet["nearest"] }) {
   );
 }
 
-/** Instructions for the time after the first start. */
+/** Instructions for an operator who has just started the server for the first time. */
 function FirstSteps() {
   if (!may("createOrganization")) return null;
   return (

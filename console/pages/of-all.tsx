@@ -19,13 +19,13 @@ interface OfAll {
   /** The button that creates one of the listed things, in the organization that the filter names. */
   create?: (organization: string | null) => ComponentChildren;
   /**
-   * Shows the list. `hasOrganizations`: the rows may be of several organizations. `none`: the text if a filter leaves no
-   * row.
+   * Shows the list. `hasOrganizations`: the rows may be of several organizations. `none`: the text if no row matches
+   * the filters.
    */
   list: (input: Record<string, string>, hasOrganizations: boolean, none: string | undefined) => ComponentChildren;
 }
 
-/** Makes a page. A reader who acts in one organization gets no filter for organizations. */
+/** Returns the component of a page. A reader who acts in one organization gets no filter for organizations. */
 function pageOf({ title, thing, verb, filters, create, list }: OfAll): FunctionComponent {
   return function OfAllPage() {
     const own = membership.value !== null;

@@ -70,7 +70,7 @@ function CreateOperator() {
 
 function Acts({ of: operator }: { of: Operator }) {
   if (operator.revoked_at !== null) return null;
-  // Whether a token has expired is known here by the clock of the reader's machine, so it can be revoked all the same.
+  // Only the clock of the reader's machine, which may be wrong, says that a token has expired: it can still be revoked.
   return (
     <SecretActs
       kind="Operator"

@@ -92,7 +92,7 @@ function tabsOf({ organization, usage, open, changed }: OfTabs): (OwnTab | false
     may("findOrganizationLimits") && {
       name: "Limits",
       path: "limits",
-      // This part shows no command for itself, because each form in it shows its own.
+      // This tab has no command of its own, because each form in it shows one.
       verb: null,
       shows: () => <OrganizationLimits organization={slug} version={version} changed={changed} />,
     },
@@ -161,7 +161,7 @@ function tabsOf({ organization, usage, open, changed }: OfTabs): (OwnTab | false
   ];
 }
 
-/** Adds to a part the command that returns the same data. */
+/** Adds to a tab of the page the command that returns the same data. */
 function withCommand({ verb, shows, ...tab }: OwnTab, organization: string): Tab {
   const input = { organization } as Input<VerbName>;
   return {

@@ -1,4 +1,4 @@
-/** Plans: the limits that are in force, and earlier ones. */
+/** The page Plans, and the page of one plan: the plan's limits now, and the history of their changes. */
 import { go } from "../core/address.ts";
 import type { ItemOf } from "../core/client.ts";
 import { type LimitName, limitFields, limitNames, limitWords } from "../core/form.ts";

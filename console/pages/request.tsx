@@ -104,7 +104,7 @@ const Amount = ({ of }: { of: Limit["value"] }) => (typeof of === "number" ? gro
 
 type Tried = NonNullable<Request["route"]>["tried"];
 
-/** The answers of the engines to a request that failed. */
+/** The attempts of a request that failed: the outcome, the status and the message of each engine. */
 function Attempts({ tried }: { tried: Tried }) {
   return (
     <Section title="What the engines answered">

@@ -19,7 +19,7 @@ const filters: readonly Filter[] = [
   { name: "to", label: "To, UTC", hint: "2026-12-01" },
 ];
 
-/** The columns that are left out when the filter of the same name is set: they would say the same in every row. */
+/** Columns that are left out when the filter of the same name is set, because every row would have the same value. */
 const columnsSaid = ["organization", "person", "key"] as const;
 
 const nothingFits =

@@ -1,6 +1,6 @@
 /**
- * Spend over time, divided by what it was for, beside budgets. Links lead down to the requests that it adds up. The
- * address has all of the page's state.
+ * The page Usage: spend over time, divided by a group such as the model, beside budgets. Links lead from sums to the
+ * requests that they add up. The address has all of the page's state.
  */
 
 import { useMemo, useState } from "preact/hooks";
@@ -56,8 +56,8 @@ export function UsagePage() {
   const isTime = by === "day" || by === "month";
   const subject = (isTime ? "model" : by) as Subject;
   const largest = Number(query.value.get("rows")) || (isTime && !isNarrow() ? rows_max : rowsAtFirst());
-  // Rows by day or month are few, so all are asked for. In other groups there may be thousands, so only the largest
-  // are.
+  // A report by day or month has few rows, so it asks for all of them. Any other group may have thousands, so only the
+  // largest are requested.
   const some = isTime ? {} : { largest };
   const asked = useAnswer("reportUsage", { ...of, by, ...some, ...spanAsked(range, [by]) });
   const before = sameSoFar(range, rangeBefore(range), now_ms);
@@ -139,7 +139,7 @@ export function UsagePage() {
   );
 }
 
-/** The address to share. It names the time zone, because the days of a reader elsewhere are different ones. */
+/** The address to share. It names the time zone, because in another reader's zone the same dates are other hours. */
 function sharedAddress(): string {
   return location.origin + withQuery({ zone: query.value.get("zone") ?? readersZone() });
 }
@@ -180,7 +180,7 @@ function Chip({ by, id }: { by: Subject; id: string }) {
   );
 }
 
-/** The first day of the month eleven months ago: a year in whole months. Usage is kept for longer than that. */
+/** The first day of the month eleven months ago: a year in whole months, for all of which usage is kept. */
 function yearAgo(): string {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear() - 1, now.getUTCMonth() + 1)).toISOString().slice(0, 10);
@@ -241,7 +241,7 @@ function Downloads({ of, by, asked, zone }: Saved) {
   const [failure, setFailure] = useState<string | null>(null);
   const inputs = {
     csv: { ...of, ...asked, by, ...(zone === "UTC" ? {} : { zone }) },
-    // A report in the FOCUS format has fixed groups, and is in UTC.
+    // A report in the FOCUS format has fixed groups, by month or by day, and its days are those of UTC.
     focus: { ...of, ...asked, ...(by === "month" ? { by } : {}) },
   };
   return (
@@ -257,8 +257,8 @@ function Downloads({ of, by, asked, zone }: Saved) {
 }
 
 /**
- * Saves the report as a file. A plain link could not send the secret of the session. Returns the reason if it failed,
- * or null.
+ * Saves the report as a file. A plain link could not send the secret of the session. Returns why saving failed, or
+ * null.
  */
 async function save(input: Record<string, string>, format: string): Promise<string | null> {
   try {
