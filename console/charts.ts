@@ -1,6 +1,6 @@
 /**
- * The pages with charts, and the chart of spend on the page of a single team, person or key. They are one file, which
- * is loaded when the first of them is opened.
+ * The pages with charts, and the chart of spend on the page of a single team, person or key. They are bundled into one
+ * file, which is loaded later than the other pages (later.tsx).
  */
 export { EnginePage } from "./pages/engine.tsx";
 export { EnginesPage } from "./pages/engines.tsx";

@@ -1,6 +1,6 @@
 /**
- * The script inside the document. It asks who is signed in while the files of the pages load, not after them. index.tsx
- * takes the answer.
+ * The script inside the HTML document. It asks the server who is signed in while the files of the pages load, not after
+ * them. core/session.ts takes the answer.
  */
 import { takeUp } from "./core/taking-up.ts";
 

@@ -15,7 +15,7 @@ export function Frame() {
   const { page, id, tab } = placeOf(path.value, seen);
   const current = page?.path;
   const name = page?.name ?? "Not found";
-  // The page and the search are of the organization in which the reader acts: for another one, they begin anew.
+  // The page and the search show one organization. When the reader switches to another one, both start anew.
   const organization = actsIn.value ?? "";
   useEffect(() => {
     announcement.value = name;
@@ -24,13 +24,13 @@ export function Frame() {
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   useLayoutEffect(() => {
-    // On another page, the next Tab must go to the first element there, not past the link that led to it. This runs
-    // before the paint, because a key that is pressed at once goes to the element that has the focus then.
+    // After a change of page, the next Tab must go to the first element of the new page, not on from the link that was
+    // followed. This runs before the paint, so that a key pressed right after it already finds the focus moved.
     if (!isFirst.current) main.current!.focus({ preventScroll: true });
     isFirst.current = false;
   }, [page, id]);
   useEffect(() => {
-    // On a narrow screen the links to the pages are in one row, and the current one may be beyond the edge.
+    // On a narrow screen the links to the pages are in one row, so the current one may have to be scrolled into view.
     const link = rail.current?.querySelector<HTMLElement>("[aria-current]");
     if (link) rail.current!.scrollLeft = link.offsetLeft - (rail.current!.clientWidth - link.offsetWidth) / 2;
   }, [page]);
@@ -84,7 +84,7 @@ function PageShown({ page, id, tab, first }: Place & { first: PageEntry | undefi
 
 interface Place {
   page: PageEntry | undefined;
-  /** The id of the thing on the page; `tab` is the part of its page. */
+  /** The id of the thing on the page; `tab` is the tab of the page. */
   id: string;
   tab: string;
 }

@@ -1,4 +1,4 @@
-/** Parts of pages whose code is loaded when somebody opens them, so that the first load stays small. */
+/** Pages and parts of pages whose code is loaded after the rest of the console, so that the first load stays small. */
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
@@ -7,7 +7,7 @@ type Found<Props> = { Part: FunctionComponent<Props> } | "waiting" | "failed";
 
 const load = () => import("./charts.ts");
 
-/** Loads the parts before a page needs them. If that fails, the page that needs them reports it. */
+/** Loads that code before a page needs it. If loading fails, the page that needs the code reports it. */
 export const loadEarly = () => void load().catch(() => {});
 
 export function later<Props extends object>(
@@ -32,5 +32,5 @@ export function later<Props extends object>(
   };
 }
 
-/** The spend of one thing, for its page: `<SubjectSpend of={{ team: id }} />`. */
+/** The spend of one subject, for the subject's page: `<SubjectSpend of={{ team: id }} />`. */
 export const SubjectSpend = later((charts) => charts.SubjectSpend);

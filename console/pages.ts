@@ -1,4 +1,4 @@
-/** THE PAGES: each with its address, its name in the navigation, and the verb that one needs to see it. */
+/** All pages: each with its address, its name in the navigation, and the verb that a reader needs to see it. */
 import type { FunctionComponent } from "preact";
 import type { VerbName } from "./core/client.ts";
 import { may, membership, session } from "./core/session.ts";
@@ -23,8 +23,8 @@ import { TeamPage } from "./pages/team.tsx";
 
 export interface PageProps {
   /**
-   * The id of the thing, from the address after the page's path. `tab` is the part of its page that follows; empty: the
-   * first part.
+   * The id of the thing, such as a key, that the address has after the page's path. `tab` is the tab of the page, which
+   * follows the id in the address; empty: the first tab.
    */
   id: string;
   tab: string;
@@ -41,11 +41,11 @@ export interface PageEntry {
   isOwn?: boolean;
   /** The page for an address without an id. Absent: the page is not in the navigation. */
   list?: FunctionComponent;
-  /** The verb that a reader needs to see the list, if more readers may see single things of it than the list itself. */
+  /** The verb that a reader needs to see the list. Absent: each reader who may see one thing may see the list. */
   listNeeds?: VerbName;
   /**
-   * Whether the page of one thing has parts: the address then has the thing and the part; otherwise the rest of the
-   * address is the thing.
+   * Whether the page of one thing has tabs: the address then has the thing's id and the tab. Absent: all of the address
+   * after the page's path is the id, which may have slashes.
    */
   hasParts?: true;
   one?: FunctionComponent<PageProps>;
