@@ -1,4 +1,4 @@
-// Mutants of the fleet: which nodes are there, which are gone, and what is shown of them.
+// Mutants of the fleet: which nodes are running, which are gone, and which of their values are shown.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -1,4 +1,4 @@
-// Mutants that others made and that no test noticed when they were made: a test was written for each.
+// Mutants that no test caught when they were first tried: a test was written for each afterwards.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -1,4 +1,4 @@
-// Mutants of administration: who may act, what they can see, and what is written once.
+// Mutants of administration: who may call which verb, which data a caller sees, and what is written only once.
 
 import type { Mutant } from "./mutant.ts";
 

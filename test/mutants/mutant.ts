@@ -28,7 +28,7 @@ export function named(mutants: Mutants): Named[] {
   return Object.entries(mutants).flatMap(([room, some]) => some.map((mutant) => ({ room, mutant })));
 }
 
-/** The file with its defect. Throws an Error that says why the declaration is stale. */
+/** The file's text with the mutant's defect. Throws an Error that says why the mutant no longer fits the file. */
 export function mutated(source: string, { file, find, replace }: Mutant): string {
   const places = source.split(find).length - 1;
   if (find === "" || places === 0) throw new Error(`${file} no longer contains the text to replace`);
@@ -42,8 +42,8 @@ export function mutated(source: string, { file, find, replace }: Mutant): string
 }
 
 /**
- * Draws `count` items, in the order of the list. Consecutive seeds draw different ones in turn, so that each item is
- * tried before long.
+ * Draws `count` items, in the order of the list. Consecutive seeds draw different items in turn, so that each item is
+ * drawn before long.
  */
 export function sampled<T>(all: readonly T[], count: number, seed: number, nameOf: (one: T) => string): T[] {
   const shuffled = all.map((one) => ({ one, order: Bun.hash(nameOf(one)) as bigint }));
@@ -76,13 +76,16 @@ export function fileOf(test: string): string {
   return test.split(" > ")[0]!;
 }
 
-/** The words after `bun test` that run what `caughtBy` names. */
+/** The arguments of `bun test` that run the tests that one entry of `caughtBy` names. */
 export function testWords(test: string): string[] {
   const [file = "", words] = test.split(" > ", 2);
   return words === undefined ? [`./${file}`] : [`./${file}`, `--test-name-pattern=${RegExp.escape(words)}`];
 }
 
-/** Whether a test, or a check after tests that ran, failed. A file or a service that cannot start proves nothing. */
+/**
+ * Whether the output of `bun test` shows a failed test, or a failed hook after tests that ran. A failure before any
+ * test, such as of a file or service that cannot start, proves nothing.
+ */
 export function notices(output: string): boolean {
   return /^\(fail\) (?!.*\(unnamed\))/m.test(output) || /^\(pass\) [\s\S]*^\(fail\) /m.test(output);
 }

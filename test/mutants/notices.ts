@@ -1,4 +1,4 @@
-// Mutants of notices: what is sent, only once, and to whom.
+// Mutants of notices: which ones are sent, to whom, and that each is sent only once.
 
 import type { Mutant } from "./mutant.ts";
 

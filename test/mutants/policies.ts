@@ -1,5 +1,5 @@
-// Mutants of the policies of organizations for their keys and for what is kept, and of renaming and closing an
-// organization.
+// Mutants of the policies of organizations for their keys and for the content that is stored for them, and of renaming
+// and closing an organization.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -39,8 +39,8 @@ export async function ownLimitsHistory(db: Database, seed: number): Promise<OwnL
 }
 
 /**
- * Runs actions concurrently. If all are of one person who is bound by the rule, compares the limits that count for that
- * person with those before.
+ * Runs actions concurrently. If all are by one person who is bound by the rule, compares the limits that count for that
+ * person after the actions with those before.
  */
 async function judged(world: World, acts: readonly Act[]): Promise<{ outcomes: string[]; raised: string | null }> {
   const [{ actor }] = acts as [Act];

@@ -18,8 +18,8 @@ interface Limits {
 }
 
 /**
- * The limits that count for a person. The key is one of the person's keys, or a future key; the value, the limits of
- * each subject and each pattern of models.
+ * The limits that count for a person, for each of the person's API keys by its name, and for an API key that is yet to
+ * be created. The inner map has the limits of each subject, and of each of the subject's patterns of models.
  */
 export type Counting = Map<string, Map<string, Limits>>;
 
@@ -67,8 +67,8 @@ function limitsOf(name: string, shown: Shown, given: (LimitValue | null)[]): [st
 }
 
 /**
- * Describes the first limit that was raised, or returns null. A key that was made meanwhile is compared with a future
- * key.
+ * Describes the first limit that was raised, or returns null. The limits of an API key that was created meanwhile are
+ * compared with those that "a key to come" had before.
  */
 export function raisedBetween(before: Counting, after: Counting, now: Date): string | null {
   const ends = [...before.values(), ...after.values()].flatMap((limits) =>
