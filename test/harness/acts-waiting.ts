@@ -2,7 +2,7 @@ import { bare } from "../../src/core/store/ids.ts";
 import type { Database } from "../../src/stores/postgres/database.ts";
 import { until } from "./until.ts";
 
-/** Waits until this number of acts wait for locks in the database. */
+/** Waits until exactly this number of transactions wait for locks in the database. */
 export const actsWaiting = (db: Database, acts: number) =>
   until(async () => {
     const rows = await db.query(
@@ -11,7 +11,10 @@ export const actsWaiting = (db: Database, acts: number) =>
     return rows.length === acts;
   });
 
-/** Runs the acts in this order, each when the one before waits for the organization, which then becomes free. */
+/**
+ * Starts the acts one by one while the organization's row is locked, each once all before it wait for the lock. Then
+ * releases the lock, and returns all outcomes.
+ */
 export async function whileLocked(db: Database, organizationId: string, acts: (() => Promise<unknown>)[]) {
   const begun: Promise<unknown>[] = [];
   await db.transaction(async (holder) => {

@@ -1,4 +1,5 @@
-// People's requests for a higher limit, and invitations, left in a database for tests of the verbs about them.
+// Fixtures for tests of the verbs that approve or end limit requests (a person asks for a higher limit) and
+// invitations.
 
 import { idOf } from "../../src/core/store/ids.ts";
 import { administrationStores } from "../../src/stores/postgres/administration.ts";
@@ -7,13 +8,13 @@ import type { Database } from "../../src/stores/postgres/database.ts";
 interface Whose {
   organizationId: string;
   personId: string;
-  /** The address that is invited: an organization does not invite the same address twice. */
+  /** The email address that is invited. An organization cannot invite the same address twice. */
   email: string;
 }
 
 /**
- * Makes a person's request for a higher limit, and an invitation. Returns their ids, each under the path of the verbs
- * that show it.
+ * Creates a person's request for a higher limit, and an invitation. Returns their IDs. The key of each ID is the first
+ * segment of the path of its verbs, such as `/limit-requests/{id}`.
  */
 export async function leaveAsked(
   db: Database,

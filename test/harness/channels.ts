@@ -1,5 +1,5 @@
-// Stand-ins for a channel of Slack and one of Teams: they take what the documentation of incoming webhooks and Workflows
-// allows, enforce the bounds of both, and answer as they do.
+// Fake incoming webhooks of Slack and of Teams. They accept the messages that the vendors' documentation allows,
+// enforce the documented limits, and respond as the real services do.
 
 import { z } from "zod";
 
@@ -20,11 +20,14 @@ export interface Channel {
   stop(): void;
 }
 
-// What Slack accepts: https://docs.slack.dev/reference/block-kit, and Formatting text for app surfaces.
+// The message format that Slack accepts: https://docs.slack.dev/reference/block-kit, and Formatting text for app
+// surfaces.
 const slackDate = /<!date\^\d{9,11}\^\{date_short_pretty\} \{time\}\|([^<>|]+)>/g;
 const slackLink = /<(https?:\/\/[^<>|\s]+)\|([^<>|]+)>/g;
 
-/** Text in Slack's format: every `<` begins markup, and every `&` an entity. */
+/**
+ * Text in Slack's format, in which `<` is only valid as the start of markup, and `&` only as the start of an entity.
+ */
 const escapedText = (chars_max: number) =>
   z
     .string()
@@ -70,7 +73,8 @@ function slackShown(body: string): Shown {
   };
 }
 
-// What Teams accepts, as documented in Create incoming webhooks with Workflows, and in the schema of Adaptive Cards 1.4.
+// The message format that Teams accepts, as documented in Create incoming webhooks with Workflows, and in the schema of
+// Adaptive Cards 1.4.
 const teamsMessage_bytes_max = 28 * 1024;
 const run = z.strictObject({
   type: z.literal("TextRun"),
@@ -79,7 +83,7 @@ const run = z.strictObject({
   size: z.enum(["small", "default", "medium", "large", "extraLarge"]),
   color: z.enum(["default", "dark", "light", "accent", "good", "warning", "attention"]),
 });
-/** Text in which Markdown that a name could contain is escaped. */
+/** Text in which the Markdown characters that a name could contain are escaped. */
 const factText = z
   .string()
   .refine((text) => !/(?<!\\)[*_~`[\]<>]|^\s*([-+#]|\d+\.) /m.test(text.replaceAll("\\\\", "")));

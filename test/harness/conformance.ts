@@ -1,7 +1,7 @@
 /**
- * Checks whether an answer is one that the contract describes; tests check every answer of a run. The check is stricter
- * than the contract is to clients: a field that the contract does not name is a finding here, though clients must
- * expect new ones.
+ * Checks whether an HTTP response is one that the contract describes. The check is stricter than the contract is to
+ * clients: a field that the contract does not name is reported as a problem, though clients must ignore fields that
+ * they don't know.
  */
 import type { TSchema } from "typebox";
 import { type FaultCode, faultCatalogue } from "../../src/core/inference/fault.ts";
@@ -27,7 +27,7 @@ export interface Answer {
   path: string;
   status: number;
   headers: ReadHeaders;
-  /** Null when the body was not read to its end; then only status and headers are judged. */
+  /** The body's text; null if the body was not read to its end, and then only status and headers are checked. */
   body: string | null;
 }
 
@@ -38,8 +38,8 @@ export interface ReadHeaders {
 }
 
 /**
- * Returns a function that lists what is wrong with an answer, each problem in a sentence; empty when the answer
- * conforms. Schemas are compiled as they are needed.
+ * Returns a function that lists the problems of a response, each as a sentence; the list is empty when the response
+ * conforms. Schemas are compiled when they are first needed.
  */
 export function responseValidator(): (answer: Answer) => string[] {
   const problemOf = schemaProblems();
@@ -50,8 +50,8 @@ export function responseValidator(): (answer: Answer) => string[] {
 }
 
 /**
- * Paths that are served but are no part of the contract: those that the console's page loads, and those that only an
- * operator reads.
+ * Paths that are served but are not in the contract: those that the console's page loads, and the metrics, which only
+ * an operator reads.
  */
 const unlistedPaths = [...unlistedOperations, ...metricsOperations].map(({ path }) => path);
 
@@ -80,7 +80,7 @@ function answerProblems(answer: Answer, problemOf: Problems): string[] {
   ];
 }
 
-/** Headers that the contract knows, but not for this answer. */
+/** Headers that the contract describes, but not for this response. */
 function undescribed({ headers }: Answer, described: readonly string[]): string[] {
   return Object.keys(contractHeaders)
     .filter((name) => !identities.includes(name) && headers.has(name) && !described.includes(name))
@@ -89,8 +89,8 @@ function undescribed({ headers }: Answer, described: readonly string[]): string[
 const identities = ["x-service-request-id", "x-request-id", "request-id"];
 
 /**
- * The operations whose path matches. An id may hold a slash, so several paths may match; then the longest path is
- * meant.
+ * The operations whose path matches. Several may match, because an ID may contain a slash; then the longest path is the
+ * one that was requested.
  */
 function operationsAt(pathname: string): Operation[] {
   const fitting = described.filter((operation) => matches(operation, pathname));
@@ -139,7 +139,7 @@ function faultProblems(answer: Answer, here: Operation[], operation: Operation |
   if (requestId !== headers.get("x-service-request-id")) problems.push("request_id is not that of the headers.");
   if (code === null) return problems;
   const known = faultCatalogue[code];
-  // Claude Code recognizes the end of its sign-in's window by this type.
+  // Claude Code recognizes by the type `billing_error` that the usage window of its sign-in is exhausted.
   const isSignIns = headers.has("anthropic-ratelimit-unified-overage-disabled-reason");
   const itsType = isSignIns ? "billing_error" : typeOf(code, schema);
   if (known.status !== status) problems.push(`'${code}' belongs to status ${known.status}.`);
@@ -152,7 +152,8 @@ function faultProblems(answer: Answer, here: Operation[], operation: Operation |
 
 function missingHeaders(status: number, headers: ReadHeaders): string[] {
   const optional: string[] = status === 429 || status === 503 ? ["x-should-retry"] : [];
-  // Clients sleep for as long as a 429 says, so a 429 names no wait if a minute does not help.
+  // Clients wait for as long as a 429 says. So a 429 has no `retry-after` where a wait of up to a minute would not
+  // help.
   if (status === 429 && headers.get("x-should-retry") === "false") optional.push("retry-after");
   const isLong = status === 429 && Number(headers.get("retry-after")) > 60;
   return [
@@ -163,14 +164,16 @@ function missingHeaders(status: number, headers: ReadHeaders): string[] {
   ];
 }
 
-/** Whether the request alone is larger than a limit that nobody has used yet; such an error names the limit. */
+/**
+ * Whether the request would exceed a limit even if nothing of the limit was used yet; such an error names the limit.
+ */
 function isBeyondWholeLimit(value: unknown): boolean {
   const { error } = (value ?? {}) as { error?: { limit?: unknown; details?: { limit?: unknown } } };
   return (error?.limit ?? error?.details?.limit) !== undefined;
 }
 
 /**
- * What is wrong with the headers of a refusal that no wait can mend: those that would make a client wait and ask again.
+ * The problems of the headers of an error that no wait can resolve: headers that would make a client wait and retry.
  */
 function retriedInVain(headers: ReadHeaders): string[] {
   const waits = ["retry-after", ...resetHeaders].filter((name) => headers.has(name));
@@ -179,7 +182,7 @@ function retriedInVain(headers: ReadHeaders): string[] {
 }
 const resetHeaders = Object.keys(contractHeaders).filter((name) => name.includes("reset"));
 
-/** The schema of a fault; if two shapes are possible, the one that the value claims to be. */
+/** The schema of an error body. If two shapes are possible, the value itself says which one it has. */
 function schemaOfFault(value: unknown, operation: Operation | undefined): TSchema {
   const { schemas } = faultsOfShape(operation ? operation.faultShape : "client");
   const claimed = (value as { type?: unknown } | undefined)?.type === "error" ? MessagesError : ChatError;

@@ -1,10 +1,10 @@
-// Every answer of a test run is checked against the contract; one validator serves a whole test file.
+// Checks every response of a test run against the contract. All tests of a file share one validator.
 
 import { type ReadHeaders, responseValidator } from "./conformance.ts";
 
 const problems = responseValidator();
 
-/** What is wrong with an answer; empty when it conforms. An answer that was cut off (no text, no length) has no body to judge. */
+/** The problems of a response; empty when it conforms. The body of a response that was cut off is not checked. */
 export function contractProblems(
   method: string,
   path: string,

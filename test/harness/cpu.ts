@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** The clock ticks of Linux, in which /proc counts, are hundredths of a second. */
+/** Linux counts CPU time in /proc in clock ticks of a hundredth of a second. */
 const ticks_per_s = 100;
 
 /** The CPU time that this process has used, with that of its children that have ended. Linux only. */

@@ -1,5 +1,5 @@
-// One real service for tests (a database, a counter store), tied to the process that started it: it ends with that
-// process however that ends (normal exit, Ctrl-C, crash, kill -9), and its folder goes with it.
+// Runs one real service for tests (Postgres or Redis) whose life is tied to the process that started it: the service
+// ends and its folder is removed when that process ends, whether by normal exit, Ctrl-C, crash, or kill -9.
 
 import { spawn } from "node:child_process";
 import { chmodSync, chownSync, mkdtempSync, readFileSync } from "node:fs";
@@ -26,19 +26,19 @@ export interface DaemonOptions {
   command: string[];
   environment: Record<string, string>;
   /**
-   * The folder that `serviceFolder` made for the service; it is removed when the service ends. Its file `log` takes
-   * what the service prints.
+   * The folder that `serviceFolder` made for the service; it is removed when the service ends. The service's output
+   * goes to its file `log`.
    */
   folder: string;
-  /** Whether the service takes requests; asked again and again until the deadline. */
+  /** Whether the service accepts requests. It is called repeatedly until it returns true or the deadline passes. */
   ready(): Promise<boolean>;
   deadline_ms: number;
 }
 
-// The shell's reader waits on a pipe whose other end this process holds. When this process has gone, for whatever reason,
-// the read ends: the reader stops the service and sweeps up. SIGINT ends Postgres and Redis at once, without waiting for
-// clients. The shell itself only reports a service that ended unasked, so a test runner that kills its children kills no
-// more than that report.
+// The shell's `read` waits on a pipe whose other end this process holds. When this process has ended, for whatever
+// reason, `read` returns: the shell stops the service and removes its folder. SIGINT ends Postgres and Redis
+// immediately, without waiting for clients. The shell itself only reports that a service ended by itself, so a test
+// runner that kills its children loses no more than that report.
 const watchdog = `
 folder=$1; name=$2; shift 2
 exec 3<&0
@@ -64,14 +64,14 @@ exit 1
 
 /** A new folder that the services' account owns. */
 export function serviceFolder(name: string): string {
-  // Root's own temporary folder may be closed to "nobody".
+  // Root's temporary folder may be closed to the user "nobody".
   const folder = mkdtempSync(join(account.uid === undefined ? tmpdir() : "/tmp", `sluice-test-${name}-`));
   if (account.uid !== undefined) chownSync(folder, account.uid, account.gid!);
   chmodSync(folder, 0o700);
   return folder;
 }
 
-/** The processes that a process has started itself. Empty where the system does not say. */
+/** The IDs of a process's child processes. Empty where the system does not tell. */
 export function childrenOf(pid: number): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
@@ -81,12 +81,12 @@ export function childrenOf(pid: number): number[] {
 }
 
 /**
- * Ports below those that the system gives to outgoing connections: one of the latter may be taken before the service
- * listens.
+ * A range of ports below those that the system assigns to outgoing connections, because an outgoing connection could
+ * take such a port before the service listens on it.
  */
 const ports = { from: 10_000, count: 22_000 };
 
-/** A port where nobody listens. */
+/** A port on which no program listens. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = ports.from + Math.floor(Math.random() * ports.count);
@@ -109,7 +109,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     cwd: options.folder,
     env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", ...options.environment },
     stdio: ["pipe", "ignore", "inherit"],
-    detached: true, // a session of its own: Ctrl-C reaches the tests alone
+    detached: true, // a process session of its own, so that Ctrl-C reaches only the tests
   });
   const ended = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
@@ -128,7 +128,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  // The service must not keep its owner alive: the owner's end is what stops it.
+  // The child must not keep this process running: the end of this process is the signal to stop the service.
   child.unref();
   if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
   return { stop };

@@ -1,4 +1,4 @@
-// Programs out of Debian's packages, unpacked into a folder without installing anything: no root is needed.
+// Unpacks programs from Debian packages into a folder, without root and without installing them.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -7,9 +7,9 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
 const executed = promisify(execFile);
-/** The folder for what is fetched for tests; it may be deleted. */
+/** The folder for everything that tests download. It may be deleted. */
 export const cache = join(import.meta.dir, "../../.cache");
-// apt and dpkg call other programs by name, and must find them even if PATH is bare.
+// The programs apt and dpkg call other programs by name, and must find them even if PATH is bare.
 const path = `${process.env.PATH ?? ""}:/usr/sbin:/usr/bin:/sbin:/bin`;
 
 function run(program: string, words: string[], options: { cwd?: string; timeout?: number; libraries?: string } = {}) {
@@ -19,9 +19,12 @@ function run(program: string, words: string[], options: { cwd?: string; timeout?
 }
 
 export interface Wanted {
-  /** Packages to unpack. One that ends in `-*` stands for the version that the metapackage before it names. */
+  /**
+   * Packages to unpack. `NAME-*` stands for the versioned package on which the metapackage NAME, listed before it,
+   * depends.
+   */
   packages: string[];
-  /** The program that is needed, as a path below the tree; `*` stands for a version. */
+  /** The program that is needed, as a path below the unpacked tree; `*` stands for a version. */
   program: string;
 }
 
@@ -34,8 +37,9 @@ interface Attempt {
 }
 
 /**
- * Unpacks packages into `tree`, with the libraries that their program misses on this machine. Done once: a finished
- * tree is taken as it is; if two processes unpack at once, the first one's tree stays. Throws if it is not possible.
+ * Unpacks packages into the folder `tree`, with the shared libraries that their program needs and this machine lacks. A
+ * complete `tree` is reused. If two processes unpack at the same time, the first complete tree stays. Throws if the
+ * packages cannot be unpacked.
  */
 export async function unpackedTree(tree: string, wanted: Wanted): Promise<string> {
   if (existsSync(tree)) return tree;
@@ -43,7 +47,7 @@ export async function unpackedTree(tree: string, wanted: Wanted): Promise<string
   mkdirSync(join(workplace, "tree"), { recursive: true });
   try {
     const attempt = { tree: join(workplace, "tree"), lists: [] };
-    // The machine's own package lists may be absent or out of date; then lists of our own are used.
+    // The machine's own package lists may be absent or out of date; then lists that this process downloads are used.
     await fill(attempt, wanted).catch(async () => fill({ ...attempt, lists: await ownLists(workplace) }, wanted));
     mkdirSync(dirname(tree), { recursive: true });
     renameSync(attempt.tree, tree);
@@ -61,8 +65,8 @@ export interface Program {
 }
 
 /**
- * Unpacks a program into `.cache` once, out of the Debian package that has the program's name, or out of another
- * package. Throws if it is not possible.
+ * Unpacks a program into `.cache` if it is not there yet, from the Debian package of the same name or from another one.
+ * Throws if that fails.
  */
 export async function debianProgram(name: string, from = { package: name, folder: "usr/sbin" }): Promise<Program> {
   const tree = await unpackedTree(join(cache, `debian-${from.package}`), {
@@ -72,7 +76,7 @@ export async function debianProgram(name: string, from = { package: name, folder
   return { path: join(tree, from.folder, name), env: { ...process.env, LD_LIBRARY_PATH: libraryPath(tree) } };
 }
 
-/** The folders of a tree's shared libraries, as LD_LIBRARY_PATH wants them. */
+/** The folders of a tree's shared libraries, in the format of LD_LIBRARY_PATH. */
 export function libraryPath(tree: string): string {
   const inside = (folder: string) => (existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []);
   return [...inside(join(tree, "usr/lib")), ...inside(join(tree, "lib"))]
@@ -85,7 +89,7 @@ async function fill(attempt: Attempt, wanted: Wanted): Promise<void> {
   const [found] = [...new Bun.Glob(wanted.program).scanSync({ cwd: attempt.tree, onlyFiles: false })];
   if (found === undefined) throw new Error(`no ${wanted.program} in ${wanted.packages.join(", ")}`);
   const program = join(attempt.tree, found);
-  // A library that was unpacked may miss others in turn.
+  // An unpacked library may need further libraries.
   for (let round = 0; round < 4; round++) {
     const missing = await missingLibraries(program, attempt.tree);
     if (missing.length === 0) return;
@@ -109,8 +113,8 @@ async function missingLibraries(program: string, tree: string): Promise<string[]
 }
 
 /**
- * Debian's rule for the name of a library's package: the file's name and its version, with `-` between them where two
- * digits would meet.
+ * The package names that Debian's naming rule allows for a shared library: the file's name and its version, with `-`
+ * between them where two digits would meet.
  */
 function packagesOf(library: string): string[] {
   const [name = "", version = ""] = library.toLowerCase().replaceAll("_", "-").split(".so.");

@@ -1,5 +1,5 @@
-// How deeply long tests look. `npm test` looks as far as a few minutes allow, with new seeds each time. `npm run test:deep`
-// looks further, with the seed that it prints; CI runs one part of it for each commit.
+// Settings for how thoroughly randomized and long tests search. `npm test` searches for a few minutes, with a new seed
+// each time. `npm run test:deep` searches longer, with the seed that it prints; CI runs one part of it for each commit.
 
 import { basename } from "node:path";
 import fc from "fast-check";
@@ -26,7 +26,7 @@ export function some<T>(count: number, all: readonly T[]): T[] {
   return isDeep ? [...all] : drawn(count, all, seed);
 }
 
-/** Draws `count` items, in their order; others with each seed. */
+/** Draws `count` items at random by the seed `by`, and returns them in their original order. */
 export function drawn<T>(count: number, all: readonly T[], by: number): T[] {
   const ranks = all.map((_, index) => Bun.hash(`${by} ${index}`));
   const chosen = new Set([...ranks].sort((a, b) => (a < b ? -1 : 1)).slice(0, count));
@@ -44,21 +44,21 @@ export function databaseKinds(file: string): readonly ("postgres" | "pglite")[] 
   return isBoth ? ["postgres", "pglite"] : ["postgres"];
 }
 
-/** How long a property is tried, in milliseconds: less than a test may take. */
+/** The time limit for one property's cases, in milliseconds. It is shorter than the time limit of a test. */
 const looking_ms = 50_000;
 
 /**
- * The parameters for a fast-check property whose cases take a while each; an asynchronous property is tried by `holds`.
- * If a case breaks the property, ever smaller cases are tried; when the time is up, the smallest so far is reported
- * with its seed. A machine that is too slow for all the cases tries fewer, and that is no failure.
+ * The parameters for a fast-check property whose cases take long; for an asynchronous property, use `holds`. If a case
+ * breaks the property, fast-check shrinks it until the time is up, and reports the smallest failing case with its seed.
+ * A machine that is too slow for all cases tries fewer, which is no failure.
  */
 export function cases(numRuns: number, interruptAfterTimeLimit = looking_ms) {
   return { seed, numRuns, interruptAfterTimeLimit, markInterruptAsFailure: false };
 }
 
 /**
- * Tries a property in `numRuns` cases. When the time is up, fast-check goes on without waiting for the case under way,
- * which would then work on what the next test uses; so it is awaited here.
+ * Tries an asynchronous property in `numRuns` cases. When the time is up, fast-check returns without waiting for the
+ * running case, which would then change data that the next test uses. So the running case is awaited here.
  */
 export async function holds<Values>(law: fc.IAsyncProperty<Values>, numRuns: number, ms = looking_ms): Promise<void> {
   let underWay: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-// The webhook of an organization: its destination of notices as signed JSON, with the name that commands choose.
+// Names the webhook of an organization: its destination for notices as signed JSON, by the name that commands show.
 
 import type { DestinationSettings, NoticeAdministration, NoticeDestination } from "../../src/admin/store/notices.ts";
 import type { NoticeForm, NoticeOwner } from "../../src/features/notices/store/notice.ts";

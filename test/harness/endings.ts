@@ -1,8 +1,11 @@
-// Whatever a test has started is ended after the test, also if the test fails.
+// Stops everything that a test has started when the test ends, even if it fails.
 
 import { afterEach } from "bun:test";
 
-/** Returns a list for the file that calls this: what a test adds to it is called after that test, the last first. */
+/**
+ * Returns a list for the calling test file. The functions that a test adds to it are called after that test, last
+ * first.
+ */
 export function endedAfterEach(): (() => unknown)[] {
   const ending: (() => unknown)[] = [];
   afterEach(async () => {

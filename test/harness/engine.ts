@@ -1,5 +1,5 @@
-// An engine whose every name is a canary, and a sluice.yaml that routes to it: if any of these names shows anywhere, that
-// is a leak.
+// An engine in which every name is a canary, and a sluice.yaml that routes to it. If any of these names appears in what
+// clients get, that is a leak.
 
 import { decimalOf } from "../../src/core/inference/money.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "./simulator.ts";
@@ -9,9 +9,9 @@ export const engineModel = "canary-engine-model-q4";
 export const engineKey = "canary-engine-key-8c1f";
 export const upstreamName = "canary-upstream-name";
 
-/** A model that can do everything. */
+/** A model that supports every feature. */
 export const model = "acme/writer-1";
-/** A model that can do nothing but text. */
+/** A model that supports text only. */
 export const plainModel = "acme/plain-1";
 /** A small model: 4,096 tokens of context, 256 of output. */
 export const smallModel = "acme/small-1";
@@ -26,26 +26,26 @@ export interface Service extends Sluice {
   stop(): Promise<number>;
 }
 
-/** `limits`, `metering` and the upstream's `timeouts` are YAML flow maps. */
+/** The fields `limits`, `metering` and `timeouts` (those of the upstream) are YAML flow maps. */
 interface ServiceOptions {
   limits?: string;
   metering?: string;
   timeouts?: string;
-  /** A further line of the upstream. */
+  /** An additional line of the upstream's YAML. */
   upstream?: string;
   engine?: SimulatorOptions;
   engineUrl?: string;
   /** Further plans, by name, each a YAML flow map. */
   plans?: Record<string, string>;
-  /** Ids of further models, which can do everything. */
+  /** IDs of further chat models, which support every feature. */
   models?: string[];
-  /** Whether there is a model of each other kind, too. */
+  /** Whether the catalog also has the models of `kindModels`. */
   hasKinds?: boolean;
-  /** Further entries of `models`. */
+  /** Additional entries of `models`, as YAML. */
   extraModels?: string;
-  /** Further lines of sluice.yaml. */
+  /** Additional lines of sluice.yaml. */
   more?: string;
-  /** Further fields of every route, each with its comma: `, instructions: head`. */
+  /** Additional fields of every route, each preceded by a comma: `, instructions: head`. */
   route?: string;
   sluice?: SluiceOptions;
 }
@@ -106,7 +106,7 @@ function configTo(url: string, options: ServiceOptions): string {
     `  ${upstreamName}:`,
     `    url: "${url}"`,
     "    protocol: openai-chat",
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: so that is how sluice.yaml names a variable
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the syntax of sluice.yaml for a variable
     '    api_key: "${ENGINE_KEY}"',
     ...(options.timeouts ? [`    timeouts: ${options.timeouts}`] : []),
     ...(options.upstream ? [`    ${options.upstream}`] : []),
@@ -115,7 +115,8 @@ function configTo(url: string, options: ServiceOptions): string {
     ...(options.hasKinds ? Object.entries(kindModels).map((one) => ofKind(one).slice(1)) : []),
     ...(options.extraModels ? [options.extraModels.slice(1)] : []),
     "plans:",
-    // The plan of the demo organization, without limits: tests send more in a minute than it would allow.
+    // The plan of the demo organization has no limits, because tests send more requests in a minute than a usual plan
+    // allows.
     "  pro: {}",
     ...Object.entries(options.plans ?? {}).map(([name, limits]) => `  ${name}: ${inMoney(limits)}`),
     ...(options.limits ? [`limits: ${options.limits}`] : []),
@@ -125,7 +126,7 @@ function configTo(url: string, options: ServiceOptions): string {
   ].join("\n");
 }
 
-/** Limits in money, as a file has them, from the nanos in which tests count. */
+/** Converts limits from nanos, in which tests count, to the money that sluice.yaml contains. */
 export function inMoney(limits: string): string {
   return limits.replaceAll(
     /\b((?:session|week|month)"?): ?(\d+)/g,
@@ -133,12 +134,14 @@ export function inMoney(limits: string): string {
   );
 }
 
-/** A user's message for the simulator: directives, then what it echoes. */
+/** A user's message for the simulator: directives, then the text that the simulator echoes. */
 export function says(directives: string, text = "hello there"): { role: "user"; content: string }[] {
   return [{ role: "user", content: `${directives ? `[simulator: ${directives}] ` : ""}${text}` }];
 }
 
-/** The key is a path of inference; the value makes the body of a request to it, without the model. */
+/**
+ * Minimal request bodies: the key is the path of an inference endpoint; the value makes a body for it, without `model`.
+ */
 export const inferenceBodies: Record<string, (directives: string) => object> = {
   "/v1/chat/completions": (directives) => ({ messages: says(directives) }),
   "/v1/messages": (directives) => ({ messages: says(directives), max_tokens: 16_000 }),
@@ -150,7 +153,7 @@ export function words(count: number): string {
   return Array(count).fill("hello").join(" ");
 }
 
-/** The data of each event, [DONE] included. */
+/** The data of each event of an event stream, including `[DONE]`. */
 export async function eventsOf(response: Response): Promise<string[]> {
   return (await response.text())
     .split("\n\n")
@@ -166,7 +169,7 @@ export async function errorOf(response: Response): Promise<ErrorBody["error"]> {
   return ((await response.json()) as ErrorBody).error;
 }
 
-/** The status, code and parameter of a refusal. */
+/** The status, code and parameter of an error response. */
 export async function refusalOf(response: Response): Promise<(number | string | null)[]> {
   const { code, param } = await errorOf(response);
   return [response.status, code, param];

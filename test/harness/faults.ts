@@ -1,7 +1,7 @@
-/** Catches the refusals that code throws. */
+/** Catches the errors of type Fault that code throws. */
 import { Fault } from "../../src/core/inference/fault.ts";
 
-/** The refusal that `act` threw, or null if it threw none. Whatever else is thrown fails the test. */
+/** The Fault that `act` threw, or null if it threw nothing. Any other error fails the test. */
 export function faultOf(act: () => unknown): Fault | null {
   try {
     act();
@@ -12,7 +12,7 @@ export function faultOf(act: () => unknown): Fault | null {
   }
 }
 
-/** The refusal with which asynchronous work fails, or null if it succeeds. */
+/** The Fault with which a promise rejects, or null if it resolves. */
 export async function laterFaultOf(work: Promise<unknown>): Promise<Fault | null> {
   try {
     await work;

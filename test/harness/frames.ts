@@ -1,11 +1,11 @@
-/** The frames of an event stream's body, taken apart. */
+/** Parses the frames of an event stream's body. */
 import type { TSchema } from "typebox";
 import { type Contract, contract } from "../../src/core/protocol/contract.ts";
 
-/** Returns what is wrong with a value that a schema describes; empty when it satisfies the schema. */
+/** Lists the problems of a value that a schema describes; the list is empty when the value satisfies the schema. */
 export type Problems = (schema: TSchema, value: unknown) => string[];
 
-/** The frames of the body, without comments. */
+/** The frames of the body, without comment frames. */
 export function framesOf(body: string, problems: string[]): string[] {
   const frames = body.split("\n\n");
   if (frames.pop() !== "") problems.push("The stream does not end with a blank line.");
@@ -17,7 +17,9 @@ export function dataIn(body: string): string[] {
   return body.split("\n\n").flatMap((frame) => /^data: (.*)$/m.exec(frame)?.slice(1) ?? []);
 }
 
-/** The JSON of a frame that is an event line and a data line; undefined where it is no such frame. */
+/**
+ * The parsed data of a frame that consists of an event line and a data line; undefined if the frame has another shape.
+ */
 export function namedEvent<Event extends { type: string }>(frame: string, problems: string[]): Event | undefined {
   const [, name, text] = /^event: ([\w.-]+)\ndata: ([^\n]+)$/.exec(frame) ?? [];
   const value = parsed(text ?? "");
@@ -30,7 +32,7 @@ export function namedEvent<Event extends { type: string }>(frame: string, proble
   return event;
 }
 
-/** The value of a JSON text; undefined where the text is no JSON. */
+/** The value of a JSON text; undefined if the text is not JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -39,7 +41,7 @@ export function parsed(text: string): unknown {
   }
 }
 
-/** Schemas are compiled as they are needed. */
+/** Returns a checker that compiles each schema when it is first needed. */
 export function schemaProblems(): Problems {
   const compiled = new Map<TSchema, Contract<unknown>>();
   return (schema, value) => {

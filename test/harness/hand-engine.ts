@@ -1,5 +1,5 @@
-// An engine whose stream a test sends by hand. The test knows what has left the engine: bytes that are sent have already
-// reached the operating system of the client, which is on the same machine.
+// An engine whose stream a test sends token by token. A test knows which bytes have left the engine: once a send
+// resolves, the bytes are in the receive buffers of the client, because it is on the same machine.
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
 export interface HandEngine {
@@ -10,7 +10,9 @@ export interface HandEngine {
 }
 
 export interface HandStream {
-  /** Sends this many tokens, each in a frame of its own. Resolves when the operating system has all of them. */
+  /**
+   * Sends this many tokens, each in a frame of its own. Resolves when the operating system has accepted all of them.
+   */
   send(tokens: number): Promise<void>;
   /** Resolves when the client has closed the connection. */
   closed: Promise<void>;

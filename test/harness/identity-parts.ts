@@ -1,4 +1,4 @@
-// The parts of identity on a database, with an issuer of our own that answers what a test wants.
+// The components of sign-ins (identity) on a database, for tests whose issuer is test/harness/issuer.ts.
 
 import { identityOf } from "../../src/config/identity.ts";
 import { sealing } from "../../src/config/sealed.ts";
@@ -17,7 +17,7 @@ import type { TestIssuer } from "./issuer.ts";
 export const serviceUrl = "http://127.0.0.1:1";
 export const consoleUrl = "http://127.0.0.1:2";
 
-/** Settings with these issuers, in which `groups: [staff]` makes a viewer of the service. */
+/** Settings with these issuers. A person whose `groups` claim has `staff` becomes a viewer of the service. */
 export function settingsOf(issuers: readonly TestIssuer[], more: object = {}): Identity {
   return identityOf({
     service_url: serviceUrl,

@@ -1,6 +1,7 @@
 /**
- * An issuer of our own, on loopback: discovery, keys, and tokens of any content, honest or not. Its answers can be
- * replaced path by path, it can be away, and it counts the requests to each path.
+ * An OpenID Connect issuer for tests, on loopback, with discovery, keys, and tokens of any content, valid or not. A
+ * test can replace the response of each path and make the issuer unavailable; the issuer counts the requests to each
+ * path.
  */
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 
@@ -12,11 +13,11 @@ export interface IssuerKey {
 }
 
 export interface SignOptions {
-  /** The key that signs, if not the newest one; the header has this key's `kid` unless another is given too. */
+  /** The key that signs; by default the newest one. The header has this key's `kid` unless `header` sets another. */
   key?: IssuerKey;
   kid?: string | null;
   typ?: string;
-  /** Further members of the header. */
+  /** Additional members of the token's header. */
   header?: Record<string, unknown>;
 }
 
@@ -27,23 +28,23 @@ export interface TestIssuer extends AsyncDisposable {
   issuer: string;
   /** All keys of the issuer's JWKS; the last one signs. */
   keys: IssuerKey[];
-  /** Makes a further key, which signs from now on. The JWKS has it unless it is `hidden`. */
+  /** Adds a key, which signs from now on. The JWKS contains it unless it is `hidden`. */
   rotate(algorithm?: string, options?: { hidden?: boolean }): Promise<IssuerKey>;
-  /** Takes a key out of the JWKS. */
+  /** Removes a key from the JWKS. */
   retire(kid: string): void;
   /**
-   * A signed token. `iss`, `iat` and `exp` (in five minutes) are added; a claim of this name that is undefined leaves
-   * it out.
+   * Signs a token. The claims `iss`, `iat` and `exp` (in five minutes) are added by default; a claim given as undefined
+   * is left out.
    */
   sign(claims: object, options?: SignOptions): Promise<string>;
   /**
-   * Replaces the answer at a path, also at `/.well-known/openid-configuration` and `/jwks`; null restores the issuer's
-   * own.
+   * Replaces the response of a path, also of `/.well-known/openid-configuration` and `/jwks`; null restores the
+   * issuer's own response.
    */
   answer(path: string, answer: Answer | null): void;
   /** How often a path was requested. */
   asked(path: string): number;
-  /** Whether the issuer answers 503 to everything. */
+  /** Whether the issuer responds with 503 to every request. */
   away: boolean;
 }
 
@@ -112,7 +113,7 @@ export async function startIssuer(algorithm = "RS256"): Promise<TestIssuer> {
   return test;
 }
 
-/** A token put together by hand, of any header, payload and signature. */
+/** A token assembled from any header, payload and signature. */
 export function forged(header: object, payload: object, signature: Uint8Array = new Uint8Array()): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   return `${part(header)}.${part(payload)}.${Buffer.from(signature).toString("base64url")}`;

@@ -1,4 +1,4 @@
-// A machine with the command line alone: no service, no database, a home of its own.
+// A user's machine that has only the command line: no service and no database, and a home directory of its own.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,19 +18,19 @@ export interface Laptop extends Disposable {
   folder: string;
   env: Record<string, string>;
   run(...words: string[]): Promise<Typed>;
-  /** `with`: the same machine with these variables. `typing`: the same machine with this on standard input. */
+  /** Returns the same machine with these environment variables added. */
   with(env: Record<string, string>): Laptop;
   typing(input: string): Laptop;
   signInFile(url: string): string;
   /** Runs `sluice login`, and approves it in a browser as the provider's current account. */
   signIn(node: PeopleNode): Promise<Typed>;
-  /** Runs `sluice login`, whose code `approve` approves. */
+  /** Runs `sluice login`, and passes the code that it shows to `approve`. */
   signInBy(serviceUrl: string, approve: (code: string) => Promise<void>): Promise<Typed>;
 }
 
 export function laptop(): Laptop {
   const folder = mkdtempSync(join(tmpdir(), "sluice-laptop-"));
-  // The tests must not use the key store of whoever runs them.
+  // The tests must not use the key store of the user who runs them.
   return laptopIn(
     folder,
     { PATH: process.env.PATH ?? "", HOME: folder, SLUICE_TOKEN_STORE: "file", ...shortLived },
@@ -75,7 +75,7 @@ function laptopIn(folder: string, env: Record<string, string>, input: string): L
   };
 }
 
-/** Does what a person does on the page for devices, for the only organization. */
+/** Approves a device code on the page for devices, as a person does who belongs to one organization only. */
 export async function approve({ sluice, serviceUrl }: PeopleNode, code: string): Promise<void> {
   const browser = new Browser();
   const first = await browser.submit(await browser.visit(`${serviceUrl}/device?user_code=${code}`), "/device");

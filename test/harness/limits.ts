@@ -1,4 +1,4 @@
-// Limits in tests: amounts in nanos, converted to the money that the verbs take.
+// Converts limits between nanos, in which tests count, and the money that the management verbs accept.
 
 import type { LimitValueChanges } from "../../src/admin/management/limit-shape.ts";
 import { noBudget } from "../../src/admin/store/budget.ts";
@@ -22,7 +22,7 @@ export function inMoney(limits: Partial<Budget>): LimitValueChanges {
   return Object.fromEntries(all);
 }
 
-/** An answer's amounts in nanos. Amounts that are null, because they are not limited or not reported, are left out. */
+/** The amounts of a verb's result in nanos. Amounts that are null (not limited, or not reported) are left out. */
 export function inNanos(value: Record<string, unknown>): Record<string, unknown> {
   const all = Object.entries(value).map(([name, limit]) => {
     const isMoney = typeof limit === "object" && limit !== null && "amount" in limit;
@@ -32,8 +32,8 @@ export function inNanos(value: Record<string, unknown>): Record<string, unknown>
 }
 
 /**
- * Sets the limits in force of a subject directly in the ledger, as if they had been derived from the limit values that
- * administrators set.
+ * Sets the effective limits of a ledger subject directly in the ledger, as if they had been derived from limit values
+ * that administrators set.
  */
 export async function setSubject(
   tx: Pick<Transaction, "query">,
@@ -51,8 +51,8 @@ export async function setSubject(
 }
 
 /**
- * Sets the raise, a temporary increase of the limits, of a subject of the ledger, whose ID is `org_`, `team_`, `mem_`
- * or `key_`; null ends it.
+ * Sets a temporary increase of the limits of a ledger subject, whose ID begins with `org_`, `team_`, `mem_` or `key_`;
+ * null ends the increase.
  */
 export async function setRaise(
   db: Pick<Database, "transaction">,

@@ -1,11 +1,12 @@
-// A cancellation that counts its listeners, its children among them, so that tests see that no listener is left at the end.
+// A cancellation that counts its listeners, including those of its children, so that tests can check that no listener
+// is left at the end.
 
 import { Cancellation, type Listening } from "../../src/core/time/cancellation.ts";
 
 export class Listened extends Cancellation {
   readonly #open = new Set<object>();
 
-  /** How many listeners have not stopped yet. */
+  /** The number of listeners that were neither removed nor called. */
   get listeners(): number {
     return this.#open.size;
   }

@@ -1,4 +1,4 @@
-/** The log of a running Sluice. A line arrives a moment after the event that it reports, so tests wait for it. */
+/** Reads the log of a running Sluice. A line arrives shortly after the event that it reports, so tests wait for it. */
 import type { Sluice } from "./sluice.ts";
 import { until } from "./until.ts";
 
@@ -7,14 +7,14 @@ export type Logging = Pick<Sluice, "stderr">;
 // biome-ignore lint/suspicious/noExplicitAny: each event has fields of its own, which the tests look at.
 export type LogLine = { event: string } & Record<string, any>;
 
-/** The lines of JSON that have arrived whole, of one event or of all. */
+/** The complete log lines, parsed as JSON: those of one event, or all. */
 export function linesOf({ stderr }: Logging, event?: string): LogLine[] {
   const whole = stderr().split("\n").slice(0, -1);
   const lines = whole.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as LogLine);
   return event === undefined ? lines : lines.filter((line) => line.event === event);
 }
 
-/** Waits for the first line that has these fields. */
+/** Waits for a line that has these fields, and returns the first one. */
 export async function lineOf(service: Logging, fields: Record<string, unknown>): Promise<LogLine> {
   const found = () =>
     linesOf(service).find((line) => Object.entries(fields).every(([name, value]) => line[name] === value));

@@ -1,12 +1,12 @@
-// A mail server of another project (smtp-server), and what a program that shows mail (postal-mime) reads in the mails that
-// it took.
+// A real mail server (smtp-server), and the content of the mails it received as another real program (postal-mime)
+// parses it.
 
 import PostalMime from "postal-mime";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import type { MailServer } from "../../src/features/notices/mail/smtp.ts";
 import type { Channel, Shown } from "./channels.ts";
 
-/** A mail as the server took it. */
+/** A mail as the server received it. */
 export interface TakenMail extends Shown {
   /** The sender in the envelope. */
   from: string;
@@ -34,16 +34,16 @@ interface Answer {
 interface Options extends SMTPServerOptions {
   tls?: MailServer["tls"];
   ca?: string;
-  /** The user that a client signs in as; absent: clients do not sign in. */
+  /** The user name with which a client must sign in; if absent, clients do not sign in. */
   user?: string;
   password?: string;
-  /** The server's answer to a recipient; null: the recipient is taken. */
+  /** The server's response to a recipient; null: the recipient is accepted. */
   recipient?: (address: string) => Answer | null | Promise<Answer | null>;
-  /** The server's answer to a message; null: the message is taken. */
+  /** The server's response to a message; null: the message is accepted. */
   message?: () => Answer | null;
 }
 
-/** Makes mailboxes that `ending` stops (endings.ts). */
+/** Returns a function that starts mail servers, and adds their stop to `ending` (endings.ts). */
 export function mailboxes(ending: (() => unknown)[]): (options?: Options) => Promise<Mailbox> {
   return async (options) => {
     const made = await mailbox(options);
@@ -74,7 +74,7 @@ export async function mailbox(options: Options = {}): Promise<Mailbox> {
     },
     async onData(stream, { envelope, secure, user: signedIn = null }, done) {
       const raw = await wholeOf(stream);
-      // The sender was killed in the middle of the message.
+      // The sending process was killed before the message was complete.
       if (raw === null) return done(answered({ code: 451, says: "it is not whole" }));
       const answer = message();
       if (answer) return done(answered(answer));
@@ -90,7 +90,7 @@ export async function mailbox(options: Options = {}): Promise<Mailbox> {
     },
     ...more,
   });
-  // A client that ends its connection in the middle is no failure of this server.
+  // A client that closes its connection early is no failure of this server.
   server.on("error", () => {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.server.address() as { port: number };
@@ -124,7 +124,7 @@ async function wholeOf(stream: AsyncIterable<Buffer>): Promise<string | null> {
 
 const answered = ({ code, says }: Answer) => Object.assign(new Error(says), { responseCode: code });
 
-/** Reads a mail. Throws where its text and its HTML do not say the same, or the HTML loads or runs something. */
+/** Parses a mail. Throws if its text and its HTML differ in content, or if the HTML loads or runs anything. */
 async function shown(raw: string): Promise<Omit<TakenMail, "from" | "to" | "isEncrypted" | "user" | "raw">> {
   const { subject = "", headers, text = "", html = "" } = await PostalMime.parse(raw);
   if (/<(?!\/?(html|head|meta|title|body|h1|table|tr|td|p|a)\b|!doctype)/i.test(html))

@@ -1,4 +1,4 @@
-/** People who have come in by an issuer and are members of an organization, for tests that need no sign-in. */
+/** Creates people known by an issuer who are members of an organization, for tests that need no sign-in. */
 
 import { scopes } from "../../src/core/store/directory.ts";
 import { idOf } from "../../src/core/store/ids.ts";

@@ -1,14 +1,14 @@
-// What clients of the Messages API make of a stream.
+// Reads a stream of the Messages API as its clients do.
 
 import type { MessageStreamEvent } from "../../src/core/protocol/anthropic-messages/contract.ts";
 import { dataIn } from "./frames.ts";
 
-/** The events of a stream, pings left out. Their names and order are checked for every answer (contract.ts). */
+/** The events of a stream, without pings. The check of every response (contract.ts) covers their names and order. */
 export async function eventsOf(response: Response): Promise<MessageStreamEvent[]> {
   const events = dataIn(await response.text()).map((data) => JSON.parse(data) as MessageStreamEvent);
   return events.filter((event) => event.type !== "ping");
 }
-/** The message that a client puts together from a stream. */
+/** Assembles the message from a stream's events, as clients do. */
 export function gathered(events: MessageStreamEvent[]) {
   const blocks: Record<string, unknown>[] = [];
   let end: object = {};

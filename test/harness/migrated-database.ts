@@ -1,5 +1,5 @@
-// A migrated database for one test takes a twentieth of a second: it is a copy of a template, which the first test that
-// needs one makes on the server, and which stays there for the other test files.
+// Creates a migrated database for one test in a twentieth of a second: it copies a template database. The first test
+// that needs the template creates it on the server, and it stays there for the other test files.
 
 import { createHash, randomUUID } from "node:crypto";
 import postgres from "postgres";
@@ -7,22 +7,21 @@ import { checksumOf, migrate, migrations } from "../../db/migrate.ts";
 import { serverDatabase } from "../../src/stores/postgres/server.ts";
 import { postgresUrl } from "./services.ts";
 
-/** The number of the advisory lock: any that nobody else uses. */
+/** The number of the advisory lock under which the template is created: an arbitrary one that no other code uses. */
 const makingTemplate = 7_203_114;
 
-/** A new database with every migration. `drop` also ends the connections that are still open to it. */
+/** Creates a new database with every migration. `drop` also ends the connections that are still open to it. */
 export async function migratedDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const server = await postgresUrl();
   const name = `sluice_test_${randomUUID().replaceAll("-", "")}`;
   await onServer(server, async (sql) => {
     const template = await templateOn(sql, server);
-    // Copies page by page, through the write-ahead log. A copy of the files needs two checkpoints, and took twice as
-    // long.
+    // The strategy `wal_log` copies page by page through the write-ahead log. The strategy `file_copy` needs two
+    // checkpoints, and took twice as long.
     await sql.unsafe(`create database "${name}" template "${template}" strategy wal_log`);
   });
   const url = named(server, name);
-  // Each migrated database has an ID for its ledger, under which nodes remember it in Redis; a copy needs one of its
-  // own.
+  // Nodes store data about a ledger in Redis under the ledger's ID, so each copy needs an ID of its own.
   await onServer(url, (sql) => sql`update usage_ledger set ledger_id = gen_random_uuid()`);
   return {
     url,
@@ -33,8 +32,8 @@ export async function migratedDatabase(): Promise<{ url: string; drop(): Promise
 }
 
 /**
- * The name of the template, made if it is missing. The name has the checksum of the migrations, so it is never a
- * template of another version.
+ * Returns the name of the template, and creates it if it is missing. The name contains the checksum of the migrations,
+ * so a template of other migrations is never used.
  */
 async function templateOn(sql: postgres.Sql, server: string): Promise<string> {
   const sums = migrations.map((migration) => `${migration.name} ${checksumOf(migration)}`).join("\n");
@@ -43,7 +42,8 @@ async function templateOn(sql: postgres.Sql, server: string): Promise<string> {
   if (await isThere()) return template;
   await sql`select pg_advisory_lock(${makingTemplate})`;
   if (await isThere()) return template;
-  // The template has another name until it is complete, since nobody may be connected to a database that is copied.
+  // The template has another name until it is complete, because a database cannot be copied while anyone is connected
+  // to it.
   const unfinished = `${template}_unfinished`;
   await sql.unsafe(`drop database if exists "${unfinished}" with (force)`);
   await sql.unsafe(`create database "${unfinished}"`);
@@ -54,7 +54,7 @@ async function templateOn(sql: postgres.Sql, server: string): Promise<string> {
   return template;
 }
 
-/** Does the work on one connection, whose end also releases its locks. */
+/** Does the work on one connection. Its close also releases the advisory locks of the work. */
 async function onServer<T>(server: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
   const sql = postgres(server, { max: 1, onnotice: () => {}, connect_timeout: 10 });
   try {

@@ -1,5 +1,5 @@
-// A DNS server over UDP and TCP on this machine, which answers what a test says: addresses of both families, that a name
-// is not there, that it fails, or nothing at all.
+// A DNS server over UDP and TCP on this machine that responds as a test says: with addresses of both families, that a
+// name does not exist, with a failure, or not at all.
 
 import { createSocket } from "node:dgram";
 import { createServer, type Socket } from "node:net";
@@ -9,25 +9,25 @@ export interface Records {
   ipv6?: string[];
   ttl_s?: number;
   /**
-   * `absent`: there is no such name. `silent`: the server does not answer. `ipv6`: only the question for IPv6 addresses
-   * fails.
+   * The response to questions for this name. `absent`: there is no such name. `silent`: the server does not respond.
+   * `ipv6`: only questions for IPv6 addresses fail.
    */
   says?: "failure" | "refusal" | "absent" | "silent" | { ipv6: "failure" };
 }
 
 export interface NameServer {
-  /** The server's address and port. */
+  /** The server's address and port: `ADDRESS:PORT`. */
   at: string;
-  /** The records by name, without the last dot. A name that is not in the map is absent. */
+  /** The records by name, without the final dot. A name that is not in the map does not exist. */
   names: Map<string, Records>;
-  /** How many questions came over each protocol. */
+  /** How many questions arrived over each protocol. */
   asked: { udp: number; tcp: number };
   stop(): Promise<void>;
 }
 
 const types = { ipv4: 1, ipv6: 28 } as const;
 const codes = { failure: 2, absent: 3, refusal: 5 } as const;
-/** The largest answer over UDP, unless a client allows more. */
+/** The maximum size of a response over UDP, unless the client allows more. */
 const udp_bytes_max = 512;
 
 export async function startNameServer(): Promise<NameServer> {
@@ -98,7 +98,9 @@ function answerTo(question: Buffer, names: NameServer["names"]): Buffer | null {
   return Buffer.concat([head, question.subarray(12, at + 5), ...records]);
 }
 
-/** Cuts a DNS answer to its question alone, and sets the bit that says that it was cut off (truncated). */
+/**
+ * Truncates a DNS response to its question section, and sets the TC bit, which says that the response was truncated.
+ */
 function cut(answer: Buffer): Buffer {
   const end = answer.indexOf(0, 12) + 5;
   const short = Buffer.from(answer.subarray(0, end));

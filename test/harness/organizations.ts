@@ -1,4 +1,4 @@
-/** Makes organizations and keys with an operator's commands. */
+/** Creates organizations and keys with the commands that an operator uses. */
 import type { Sluice } from "./sluice.ts";
 
 type Service = Pick<Sluice, "json">;

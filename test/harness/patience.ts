@@ -1,5 +1,5 @@
-// For tests: how long a node waits for an engine if there is no spare one, the parts that attempts need, and records of
-// requests.
+// Fixtures for tests of attempts to get an answer from engines: timeouts for an engine that has no spare, the
+// components that attempts need, and records of requests.
 
 import type { InferenceRequest } from "../../src/core/inference/request.ts";
 import { retryBudgets } from "../../src/core/routing/after.ts";
@@ -24,7 +24,7 @@ export function patience(timeouts: Partial<UpstreamTimeouts> = {}): Patience {
   return { connect_ms, first_part_ms, ...silences(all, false), total_ms, spare: null };
 }
 
-/** The parts that attempts need, new for each caller. */
+/** The components that attempts need, new for each call. */
 export function attemptsParts(more: Partial<AttemptsParts> = {}): AttemptsParts {
   return {
     client: client(),
@@ -49,7 +49,7 @@ export function attemptsParts(more: Partial<AttemptsParts> = {}): AttemptsParts 
   };
 }
 
-/** The record of a request to this model, of a caller who has no limits. */
+/** The record of a request to this model, by a caller without limits. */
 export function recordOf(
   model: CatalogModel,
   request: InferenceRequest,

@@ -1,4 +1,4 @@
-// A node with identity and a console, and oidc-provider as its issuer; what the tests of sign-ins start.
+// A node with sign-ins and a console, whose issuer is oidc-provider. Tests of sign-ins start it.
 import { freePort } from "./daemon.ts";
 import { clientId, clientSecret, startProvider, type TestProvider } from "./provider.ts";
 import { type Sluice, type SluiceOptions, startSluice } from "./sluice.ts";
@@ -13,7 +13,7 @@ export interface PeopleNode extends AsyncDisposable {
 export const secretKey = Buffer.alloc(32, 7).toString("base64");
 
 interface Options extends Omit<SluiceOptions, "config"> {
-  /** Further lines of `identity`, below `rules`. */
+  /** Additional lines of `identity`, after `rules`. */
   more?: string;
   issuerLines?: string[];
 }

@@ -1,5 +1,5 @@
-// A pooler in front of a Postgres, like PgBouncer: it gives each transaction, or each client, one of a few sessions. It
-// speaks just enough of the protocol for servers that trust everybody.
+// A connection pooler in front of Postgres, like PgBouncer: it gives each transaction, or each client, one of a few
+// sessions of the server. It implements only as much of the protocol as a server needs that trusts every user.
 
 import { connect, createServer, type Socket } from "node:net";
 
@@ -21,7 +21,7 @@ const parameters = /^(user|database|application_name|timezone|datestyle|client_e
 interface Session {
   socket: Socket;
   client: Client | null;
-  /** The number of answers that are still to end. */
+  /** How many responses of the server to messages of the client are still incomplete. */
   due: number;
 }
 interface Client {
@@ -64,7 +64,7 @@ export async function startPooler(server: string, options: PoolerOptions): Promi
     return session;
   }
 
-  /** Closes both connections, the client's with an error that says why. */
+  /** Closes the connection to the server, and the client's with an error that says why. */
   function refused(session: Session): void {
     count -= 1;
     session.client?.socket.end(refusal("transaction blocks not allowed in statement pooling mode"));
@@ -126,7 +126,7 @@ export async function startPooler(server: string, options: PoolerOptions): Promi
     socket.on("close", () => {
       const { session } = client;
       if (!session) return;
-      // What the client had set, locked or begun ends with the session.
+      // The session's settings, locks and transaction belong to the client that left, so the session is closed.
       session.socket.destroy();
       count -= 1;
     });

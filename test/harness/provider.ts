@@ -1,5 +1,5 @@
-// oidc-provider, a certified issuer, on loopback. Its pages have two lines: whoever opens them is the account that the test
-// names, and consents. Back-channel logout is on.
+// The certified OpenID Connect issuer oidc-provider, on loopback. Its sign-in page asks nothing: it signs in the
+// account that the test set, and consents. Back-channel logout is on.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
@@ -7,13 +7,13 @@ import { freePort } from "./daemon.ts";
 
 export interface TestProvider extends AsyncDisposable {
   issuer: string;
-  /** The account of whoever signs in next. */
+  /** The account that the next sign-in gets. */
   account: string;
   /** The claims of each account. */
   claims: Map<string, Record<string, unknown>>;
-  /** Accounts that are gone: their refresh tokens are refused. */
+  /** Deleted accounts: their refresh tokens are refused. */
   gone: Set<string>;
-  /** Whether the provider answers 503 to everything. */
+  /** Whether the provider responds with 503 to every request. */
   away: boolean;
 }
 

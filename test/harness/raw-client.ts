@@ -1,11 +1,14 @@
-// A client that is nothing but a socket: what an SDK would smooth over shows here.
+// A client on a bare TCP socket, which shows what an SDK would hide.
 
 import { connect, type Socket } from "node:net";
 
 export interface RawClient {
-  /** Resolves when the system has taken the bytes; rejects as a client would see it: EPIPE, ECONNRESET. */
+  /**
+   * Resolves when the operating system has accepted the bytes; rejects with the error that a client would see: EPIPE,
+   * ECONNRESET.
+   */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** Begins to read, until `done` matches or the connection closes; rejects if the connection breaks before. */
+  /** Reads until the text matches `done` or the connection closes; rejects if the connection breaks before that. */
   read(done?: RegExp, deadline_ms?: number): Promise<string>;
   /** Resolves when the server has closed the connection. */
   closed(deadline_ms?: number): Promise<void>;
@@ -13,7 +16,7 @@ export interface RawClient {
 }
 
 const standard_ms = 10_000;
-/** Matches a JSON answer that is complete. */
+/** Matches a response whose body is one complete JSON object. */
 const wholeJson = /\r\n\r\n\{[\s\S]*\}$/;
 /** A pattern for `read` that matches nothing, so that it reads until the server closes the connection. */
 export const untilClosed = /(?!)/;

@@ -1,11 +1,11 @@
-/** Reads receipts as a client does. */
+/** Reads receipts of requests as a client does. */
 import type { RequestReceipt } from "../../src/features/receipts/receipt-shape.ts";
 import type { Sluice } from "./sluice.ts";
 import { until } from "./until.ts";
 
 export const requestIdOf = ({ headers }: Response) => headers.get("x-service-request-id")!;
 
-/** The receipt of a request once the request has ended, read with the service's key unless another one is given. */
+/** Waits until the request has ended, and returns its receipt. Uses the service's key unless another one is given. */
 export async function endedReceipt(
   { fetch }: Pick<Sluice, "fetch">,
   id: string | undefined,

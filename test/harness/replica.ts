@@ -1,4 +1,4 @@
-// A primary and a replica that follows it, as real servers: for what happens when the replica takes over.
+// A real Postgres primary and a replica that follows it, for tests in which the replica takes over.
 
 import { execFileSync } from "node:child_process";
 import { appendFileSync, chmodSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -16,9 +16,9 @@ export interface Pair {
   url: string;
   /** Runs one statement on one of the two servers. */
   ask<Row>(server: Service, text: string): Promise<Row[]>;
-  /** Cuts the replica off, so that it receives nothing more from its primary. */
+  /** Cuts the replica off, so that it receives nothing more from the primary. */
   cutOff(): Promise<void>;
-  /** Ends the primary without a word, and lets the replica take over. */
+  /** Kills the primary without a shutdown, and promotes the replica. */
   failOver(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -61,8 +61,8 @@ export async function startPair(settings: readonly string[] = []): Promise<Pair>
 }
 
 /**
- * Starts the replica from a copy of the primary's folder before its first start, so that no program beside the server's
- * own is needed.
+ * Starts the replica from a copy of the primary's data folder that was made before the primary's first start. So no
+ * other program of Postgres than the server's own is needed.
  */
 function follows(copy: string, primary: Service, settings: readonly string[]): Promise<Service> {
   return startPostgres(undefined, (data) => {
@@ -71,7 +71,7 @@ function follows(copy: string, primary: Service, settings: readonly string[]): P
     writeFileSync(join(data, "standby.signal"), "");
     const { hostname, port } = new URL(primary.url);
     const from = `host=${hostname} port=${port} user=postgres application_name=replica`;
-    // The setting is in a file, not on the command line, whose settings cannot be changed later.
+    // The setting is in a file, because settings of the command line cannot be changed while the server runs.
     appendFileSync(join(data, "postgresql.auto.conf"), `primary_conninfo = '${from}'\n`);
     chmodSync(data, 0o700);
     if (account.uid !== undefined) execFileSync("chown", ["-R", `${account.uid}:${account.gid}`, data]);

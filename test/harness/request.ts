@@ -1,4 +1,4 @@
-/** A request in the gateway's own form with one message of a user, and nothing else. */
+/** An inference request in the gateway's internal format that has one user message only. */
 import type { InferenceRequest } from "../../src/core/inference/request.ts";
 
 export function saying(text: string, more: Partial<InferenceRequest> = {}): InferenceRequest {

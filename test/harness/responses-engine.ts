@@ -1,16 +1,16 @@
-// An engine that speaks Responses, over real sockets: it answers as the test sets it, frame by frame at a given pace, and
-// remembers what it was asked and whether the client left.
+// An engine that speaks Responses, over real sockets. It sends the response that the test sets, frame by frame at a
+// given pace, and records the requests and whether the client closed the connection early.
 
 export interface Play {
   /** The raw frames of a stream, and the answer to a request that does not stream. */
   stream: string;
   whole: unknown;
-  /** The wait between two frames. */
+  /** The wait between two frames, in milliseconds. */
   pace_ms?: number;
   /** Breaks the connection after this many frames. */
   cutAfter?: number;
 }
-/** The answer of an engine that refuses. */
+/** The error response of an engine. */
 export interface Refusal {
   status: number;
   body: unknown;
@@ -22,14 +22,14 @@ export interface Asked {
   headers: Headers;
   body: Record<string, unknown>;
   framesSent: number;
-  /** Whether the client closed the connection before the end. */
+  /** Whether the client closed the connection before the end of the response. */
   left: boolean;
 }
 
 export interface ResponsesEngine {
   /** The engine's address, with `/v1`. */
   url: string;
-  /** From now on, every request is answered like this. */
+  /** Sets the response to every request from now on. */
   plays(play: Play | Refusal): void;
   asked: Asked[];
   stop(): void;

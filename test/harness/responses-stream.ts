@@ -1,11 +1,11 @@
 /**
- * Checks whether the frames of a Responses stream come as its grammar says:
+ * Checks whether the frames of a Responses stream follow its grammar:
  *
  * response.created response.in_progress (response.in_progress | events of an item)* end [DONE]
  *
- * with `sequence_number` counting up from 0 without a gap. Items come one at a time: clients that follow "the current
- * item" run the wrong call where two are open. The events of each item come in the order of `after`. Only a response
- * that failed leaves an item open, its last. Rules: docs/design/protocols.md, Responses streams.
+ * The `sequence_number` counts up from 0 without a gap. One item ends before the next begins: clients that track only
+ * "the current item" run the wrong call if two are open. The events of each item come in the order of `after`. Only a
+ * response that failed leaves an item open, its last. Rules: docs/design/protocols.md, Responses streams.
  */
 import type { TSchema } from "typebox";
 import type {
@@ -31,7 +31,7 @@ export function responsesProblems(body: string, event: TSchema, problemsOf: Prob
     const { sequence_number } = value;
     if (sequence_number !== next) problems.push(`The sequence number is ${sequence_number}, not ${next}.`);
     next = sequence_number + 1;
-    // If an event lacks fields that its schema requires, nothing more can be checked about it.
+    // An event that lacks fields of its schema cannot be checked any further.
     if (strange.length === 0) told.take(value);
   }
   if (!told.isOver) problems.push("The stream has no end.");
@@ -41,8 +41,8 @@ export function responsesProblems(body: string, event: TSchema, problemsOf: Prob
 type Step = "added" | "part" | "delta" | "whole" | "part done" | "done";
 
 /**
- * Which events of an item may follow an event, by the item's type: the key is the event, and the value has those that
- * may be next. A message always has a part; reasoning has none where it has no text.
+ * The events that may follow an event of an item, by the item's type: the key is the event, and the value lists the
+ * possible next events. A message always has a content part; reasoning without text has none.
  */
 const said: Record<Step, readonly Step[]> = {
   added: ["part"],
@@ -58,15 +58,15 @@ const after: Record<OutputItem["type"], Record<Step, readonly Step[]>> = {
   reasoning: { ...said, added: ["part", "done"] },
   function_call: called,
   custom_tool_call: called,
-  // A compaction comes whole, at its end.
+  // A compaction has no deltas: the event of its end has the whole item.
   compaction: { ...said, added: ["done"] },
 };
 
 type Part = ContentPart | SummaryText;
 
 /**
- * The key is the kind of a text event, such as `output_text`; the value is what its text belongs to: a type of part, or
- * a type of item without parts.
+ * The owner of the text of each kind of text event, such as `output_text`: a type of content part, or a type of item
+ * that has no parts.
  */
 const speakers: Record<string, Part["type"] | OutputItem["type"]> = {
   output_text: "output_text",
@@ -83,9 +83,9 @@ type InnerEvent = Exclude<ItemEvent, { item: OutputItem }>;
 interface ToldItem {
   added: OutputItem;
   last: Step;
-  /** The type of the item's part, once it has one. */
+  /** The type of the item's content part; null until it has one. */
   part: Part["type"] | null;
-  /** The text of the item's deltas so far. */
+  /** The concatenated deltas of the item's text so far. */
   text: string;
   done: OutputItem | null;
 }
@@ -198,7 +198,7 @@ function stepOf(type: Exclude<ItemEvent["type"], "response.output_item.added">):
   return type.endsWith(".delta") ? "delta" : "whole";
 }
 
-/** The status of an item; a compaction has none. */
+/** The status of an item. The type compaction has no status. */
 function statusOf(item: OutputItem) {
   return "status" in item ? item.status : undefined;
 }

@@ -1,6 +1,7 @@
 /**
- * Draws JSON values that fit a JSON Schema of the contract, for property tests. The generator follows the keywords that
- * say how a value is built; the others (`dependentSchemas`, `if`, `not`) are left to a validator, which filters.
+ * Generates random JSON values that fit a JSON Schema of the contract, for property tests. The generator follows the
+ * keywords that describe a value's structure. The other keywords (`dependentSchemas`, `if`, `not`) are left to a
+ * validator, which discards the values that do not fit.
  */
 import fc from "fast-check";
 
@@ -78,8 +79,8 @@ export function valuesOf(schema: Schema, components: Record<string, Schema>, wor
   }
 
   /**
-   * Takes few optional fields at a time, because the first one that is refused hides the others. It takes any number of
-   * those fields that the schema relates to each other, because few would hardly bring related ones together.
+   * Generates objects with few optional fields, because the first refused field hides the others. Of fields that the
+   * schema relates to each other, any number is generated, because related ones would rarely meet otherwise.
    */
   function objects(schema: Schema) {
     const { properties = {}, required = [], dependentSchemas = {} } = schema;
@@ -101,7 +102,7 @@ export function valuesOf(schema: Schema, components: Record<string, Schema>, wor
       );
   }
 
-  /** Fields that the schema does not name, where it allows them. */
+  /** Additional fields that the schema does not name, if it allows them. */
   function others({ additionalProperties: more, propertyNames }: Schema) {
     if (more === false) return fc.constant({});
     const names = propertyNames && (of({ type: "string", ...propertyNames }) as fc.Arbitrary<string>);

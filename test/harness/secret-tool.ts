@@ -1,10 +1,10 @@
-// A stand-in for a desktop's key store: `secret-tool` as a script that keeps its entries in a folder. The real one, with
-// GNOME's keyring behind it, is tried by `npm run test:clients -- key-store`.
+// A fake of a desktop's key store: a script in place of `secret-tool` that stores its entries in a folder. The real
+// program, with GNOME's keyring, is tested by `npm run test:clients -- key-store`.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface KeyStoreUnderTest {
-  /** The variables with which the store is found; its PATH comes before the user's. */
+  /** The environment variables with which programs find the key store. Its folder comes first in PATH. */
   env: Record<string, string>;
   /** The secrets in the store, one for each of its entries. */
   secrets(): Promise<string[]>;
@@ -26,8 +26,8 @@ esac
 `;
 
 /**
- * Makes a stand-in below this folder. `typed()` returns the arguments with which the stand-in was run, which any user
- * of the machine can read.
+ * Creates the fake key store below this folder. `typed()` returns the command-line arguments that it got, which any
+ * user of the machine could read.
  */
 export function standInKeyStore(folder: string): KeyStoreUnderTest & { typed(): string } {
   const bin = join(folder, "key-store");

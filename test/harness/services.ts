@@ -1,6 +1,6 @@
-// The tests' real Postgres and Redis: `TEST_DATABASE_URL` and `TEST_REDIS_URL` (which the runner sets, so that they start
-// once for the whole run), else DATABASE_URL and REDIS_URL, else one of each for this process, which starts with the first
-// use and ends with the process.
+// The URLs of the tests' real Postgres and Redis: `TEST_DATABASE_URL` and `TEST_REDIS_URL`, which the test runner sets
+// to servers that it starts once for the whole run; else DATABASE_URL and REDIS_URL; else a server of each kind that
+// starts when this process first needs it and ends with the process.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -18,13 +18,13 @@ export function postgresUrl(): Promise<string> {
   return given ? Promise.resolve(given) : once("postgres", async () => (await startPostgres()).url);
 }
 
-/** URL of a Redis. Other tests use it at the same moment: give every test a key prefix of its own. */
+/** The URL of a Redis. Other tests use the same Redis concurrently, so every test needs a key prefix of its own. */
 export function redisUrl(): Promise<string> {
   const given = process.env.TEST_REDIS_URL || process.env.REDIS_URL;
   return given ? Promise.resolve(given) : once("redis", async () => (await startRedis()).url);
 }
 
-/** An empty database for one test. `drop` also ends the connections that are still open to it. */
+/** Creates an empty database for one test. `drop` also ends the connections that are still open to it. */
 export async function freshDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const server = await postgresUrl();
   const name = `sluice_test_${randomUUID().replaceAll("-", "")}`;
@@ -39,8 +39,8 @@ export interface Service extends Daemon {
 }
 
 /**
- * Starts a Postgres for a test that stops it, or sets it up in its own way (`prepared` gets the data folder and returns
- * more settings). Every other test uses `freshDatabase`.
+ * Starts a Postgres server for a test that stops the server, or that needs settings of its own (`prepared` gets the
+ * data folder and returns more settings). Every other test uses `freshDatabase`.
  */
 export async function startPostgres(port?: number, prepared = (_data: string): string[] => []): Promise<Service> {
   const found = await postgresPrograms();
@@ -82,7 +82,10 @@ export function postgresCommand(programs: Programs, data: string, port: number, 
   return [join(programs.folder, "postgres"), "-D", data, "-p", `${port}`, ...given];
 }
 
-/** Starts a Redis for a test that stops it, or sets it up in its own way. Every other test uses `redisUrl`. */
+/**
+ * Starts a Redis server for a test that stops the server, or that needs settings of its own. Every other test uses
+ * `redisUrl`.
+ */
 export async function startRedis(
   port?: number,
   prepared = (_folder: string): Record<string, string | number> => ({}),
@@ -106,7 +109,7 @@ export async function startRedis(
   });
 }
 
-/** Starts a service once for all test files of this process, which may each have modules of their own. */
+/** Starts a service once for this process, even if several test files import their own instance of this module. */
 function once(name: string, start: () => Promise<string>): Promise<string> {
   const shared = globalThis as { [key: symbol]: Promise<string> | undefined };
   const key = Symbol.for(`sluice.test.${name}`);
@@ -114,7 +117,7 @@ function once(name: string, start: () => Promise<string>): Promise<string> {
   return shared[key];
 }
 
-/** Another program may take a port after it was found free: then the next one is tried. */
+/** Retries on another port if another program has taken the port after it was found free. */
 async function onFreePort(
   name: string,
   port: number | undefined,
@@ -154,7 +157,7 @@ function pongs(port: number): Promise<boolean> {
     const socket = connect(port, "127.0.0.1", () => socket.write("PING\r\n"));
     socket.setTimeout(1000, () => socket.destroy());
     socket.once("data", (data) => {
-      // A Redis with a password answers, too.
+      // A Redis that requires a password is ready, too.
       resolve(/^(\+PONG|-NOAUTH)/.test(data.toString()));
       socket.destroy();
     });

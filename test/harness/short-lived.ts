@@ -1,7 +1,10 @@
-// The nodes and commands that a test starts live for seconds, and would spend a third of their CPU on optimizing code that
-// they hardly run.
+// Settings for processes that live for seconds. The nodes and commands that tests start would spend a third of their
+// CPU time on optimizing code that they hardly run.
 
-/** Variables of Bun's engine: JavaScript, and the WebAssembly of an embedded database, are optimized later. */
+/**
+ * Environment variables that make Bun's JavaScriptCore optimize JavaScript, and the embedded database's WebAssembly,
+ * later.
+ */
 export const shortLived: Record<string, string> = {
   BUN_JSC_thresholdForOptimizeAfterWarmUp: "20000",
   BUN_JSC_thresholdForOptimizeAfterLongWarmUp: "20000",

@@ -1,5 +1,5 @@
 /**
- * The simulator, with a log of the requests that it got and how they ended. The log is bounded in number and in bytes.
+ * The simulator of an engine, with a log of its requests and how they ended. The log is bounded in number and in bytes.
  */
 import {
   type SimulatorOptions as Options,
@@ -39,9 +39,14 @@ export interface SimulatorRequest {
   at_ms: number;
   /** The status of the answer; null until the status line was sent. */
   status: number | null;
-  /** Output tokens that were generated for the request: what a real engine would count, also when the client left. */
+  /**
+   * The number of output tokens that were generated for the request; a real engine counts the same ones, even if the
+   * client left.
+   */
   tokens: number;
-  /** How the answer ended; null while it runs. `cut`: the simulator broke the connection, as a directive said. */
+  /**
+   * How the response ended; null while it runs. `cut`: the simulator broke the connection because a directive said so.
+   */
   ended: Ending | "stopped" | null;
   ended_at_ms: number | null;
 }
@@ -52,7 +57,7 @@ interface LogLimits {
 }
 
 class RequestLog {
-  /** The entries, the newest last. */
+  /** The entries of the log, the newest last. */
   readonly entries: SimulatorRequest[] = [];
   readonly counts = { requests: 0, active: 0, active_max: 0, tokens: 0, clients_left: 0 };
   readonly #sizes: number[] = [];
@@ -92,7 +97,7 @@ class RequestLog {
     };
   }
 
-  /** Keeps the body of a request as long as there is room for it. */
+  /** Stores the body of a request in its entry if the log's limits allow that. */
   #keepBody(entry: SimulatorRequest, text: string): void {
     const at = this.entries.lastIndexOf(entry);
     if (at < 0 || text.length > this.limits.body_characters_max) return;

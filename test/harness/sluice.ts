@@ -1,6 +1,6 @@
-// A running Sluice to test over real sockets: a process of its own, from source, or of the binary that TEST_SLUICE names;
-// on Postgres, or on PGlite where TEST_STORE=pglite. Every answer that `fetch` brings is checked against the contract, and
-// at the end every byte that was sent or logged is searched for what must never show.
+// A running Sluice to test over real sockets: a process of its own, from source or of the binary that TEST_SLUICE
+// names, on Postgres, or on PGlite if TEST_STORE=pglite. Every response to `fetch` is checked against the contract, and
+// at the end all bytes that were sent or logged are searched for secrets.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,27 +12,27 @@ import { shortLived } from "./short-lived.ts";
 import { until } from "./until.ts";
 
 export interface SluiceOptions {
-  /** Text of sluice.yaml; without it the default catalog, served by the simulator. */
+  /** The text of sluice.yaml; by default a catalog whose models the simulator serves. */
   config?: string;
   env?: Record<string, string>;
-  /** The certificate that `fetch` trusts, in PEM. */
+  /** The certificate that `fetch` trusts, in PEM format. */
   ca?: string;
-  /** Words that must show nowhere: addresses, engines' model ids, keys. */
+  /** Strings that must not appear in any response or log line: addresses, engines' model IDs, keys. */
   secrets?: string[];
-  /** Words that operators read in the log, and that must show nowhere else: upstreams' names. */
+  /** Strings that may appear in the log, which operators read, but in no response: upstreams' names. */
   operatorsWords?: string[];
-  /** An existing data folder, for a node that starts on what another one left. */
+  /** An existing data folder, for a node that starts with the data of an earlier node. */
   dataDir?: string;
   store?: "pglite" | "postgres";
-  /** How many descriptors the process may have open. */
+  /** The maximum number of open file descriptors of the process. */
   descriptors?: number;
 }
 
 export interface Sluice {
   url: string;
   /**
-   * Key with all scopes, of the demo organization or of one made for the test; the organization's plan is `pro`, or
-   * `unlimited` on Postgres.
+   * A key with all scopes. Its organization is the demo organization, on the plan `pro`, or on Postgres one that was
+   * created for the test, on the plan `unlimited`.
    */
   key: string;
   /** The slug of the key's organization. */
@@ -48,8 +48,8 @@ export interface Sluice {
   post(path: string, body: unknown, init?: RequestInit & { key?: string | null }): Promise<Response>;
   cli(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
   /**
-   * Runs a command with --json in this process, which is cheaper than a process for it, and returns the parsed output;
-   * throws when the command refuses.
+   * Runs a command with --json within this process, which is faster than a process of its own, and returns the parsed
+   * output. Throws when the command fails.
    */
   json<T>(...words: string[]): Promise<T>;
   stdout(): string;
@@ -58,8 +58,8 @@ export interface Sluice {
   signal(signal: NodeJS.Signals): void;
   exited: Promise<number>;
   /**
-   * Sends SIGTERM, waits for the end, and then searches all that was sent and logged for secrets. Returns the exit
-   * code.
+   * Sends SIGTERM, waits for the end of the process, and then searches everything that was sent and logged for secrets.
+   * Returns the exit code.
    */
   stop(): Promise<number>;
 }
@@ -70,7 +70,7 @@ const root = join(import.meta.dir, "../..");
 export const program = process.env.TEST_SLUICE
   ? [process.env.TEST_SLUICE]
   : [process.execPath, join(root, "src/main.ts")];
-/** The database of most tests. A node on Postgres needs a third of the CPU to start that one on PGlite needs. */
+/** The database of most tests. A node on Postgres starts with a third of the CPU time that a node on PGlite needs. */
 export const standardStore = process.env.TEST_STORE === "pglite" ? "pglite" : "postgres";
 
 export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> {
@@ -84,8 +84,8 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     HOME: folder,
     PORT: "0",
     SLUICE_DATA_DIR: dataDir,
-    // No warm-up: hundreds of nodes start in a run, and each would take a second of the machine.
-    // test/core/http/warm-up.test.ts sets other values.
+    // The warm-up is off: a run starts hundreds of nodes, and each warm-up would use a second of CPU time. Other values
+    // are set by test/core/http/warm-up.test.ts.
     SLUICE_WARM_UP_MS: "0",
     ...shortLived,
     ...(database ? { DATABASE_URL: database.url } : {}),
@@ -127,7 +127,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     );
     url = / serving on (\S+)\n/.exec(out.text())?.[1] ?? "";
     if (!url) throw new Error(`the service did not start: ${err.text()}`);
-    // A command that refuses the database's schema prints no list.
+    // A command that does not accept the database's schema prints no list.
     const organizations = async () => (await cli("org", "list", "--json")).stdout;
     const isNew = async () => !options.dataDir || (await organizations()).trim() === "[]";
     key =
@@ -200,7 +200,10 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
   };
 }
 
-/** The key in the file that a first start names; null if the node had an organization already. */
+/**
+ * Reads the key from the file that a node names at its first start. Returns null if the node had an organization
+ * already.
+ */
 function demoKey(said: string): string | null {
   const file = /^ {2}(\S.*\/demo-key)$/m.exec(said)?.[1];
   return file ? readFileSync(file, "utf8").trim() : null;
@@ -233,7 +236,7 @@ export function jsonCommands(env: Record<string, string>): Sluice["json"] {
   };
 }
 
-/** Loads the commands, when the first one is run: many tests run none. */
+/** Loads the code of the commands when the first command is run, because many tests run none. */
 async function loadedCommands(env: Record<string, string>) {
   const [{ run }, { services }] = await Promise.all([
     import("../../src/admin/cli/run.ts"),
@@ -248,7 +251,7 @@ function around(text: string, word: string): string {
   return text.slice(Math.max(0, at - 100), at + word.length + 100);
 }
 
-/** The text of a stream so far, and its end. */
+/** The text that a stream has sent so far, and a promise for its end. */
 export function gathered(stream: ReadableStream<Uint8Array>): { text: () => string; ended: Promise<void> } {
   let text = "";
   const decoder = new TextDecoder();

@@ -1,11 +1,11 @@
-// Runs a script as another user, who cannot enter this checkout if it is below a closed home, so program and script are in
-// a folder of their own. Only root can do this.
+// Runs a script as another user. That user cannot enter this checkout if it is below a closed home directory, so the
+// program and the script are copied into a folder of their own. Only root can do this.
 
 import { chmodSync, copyFileSync, linkSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Returns what the script prints on stdout. The script's imports name files of this checkout by absolute path. */
+/** Returns the script's output on stdout. The script must import files of this checkout by absolute path. */
 export async function saidAs(uid: number, script: string, env: Record<string, string> = {}): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-stranger-"));
   try {

@@ -1,4 +1,4 @@
-/** Checks whether the frames of an event stream come as its protocol's grammar says. */
+/** Checks whether the frames of an event stream follow the grammar of its protocol. */
 import type { TSchema } from "typebox";
 import type { StreamGrammar } from "../../src/core/operations/operation.ts";
 import { MessagesError } from "../../src/core/protocol/anthropic-messages/contract.ts";
@@ -15,8 +15,8 @@ export const streamProblems: Record<StreamGrammar, Check> = {
 };
 
 /**
- * A stream of chat has frames of one data line or of comments; chunks, then perhaps an error, then exactly one
- * `[DONE]`, then nothing.
+ * Checks a stream of Chat Completions: each frame is one data line or a comment. Chunks come first, then perhaps an
+ * error, then exactly one `[DONE]`, then nothing.
  */
 function chatProblems(body: string, chunk: TSchema, problemsOf: Problems): string[] {
   const problems: string[] = [];
@@ -41,8 +41,8 @@ function chatProblems(body: string, chunk: TSchema, problemsOf: Problems): strin
 }
 
 /**
- * The key is the type of an event; the value has the events that may follow it. In addition, `ping` may come anywhere
- * after the start, and `error` may be the last event after any other.
+ * The grammar of a Messages stream: the key is the type of an event; the value lists the events that may follow it. In
+ * addition, `ping` may come anywhere after the start, and `error` may be the last event after any other.
  */
 const after: Record<string, readonly string[]> = {
   "": ["message_start"],
@@ -54,7 +54,7 @@ const after: Record<string, readonly string[]> = {
   message_stop: [],
   error: [],
 };
-/** The key is the type of a block; the value has the types of deltas that the block may have. */
+/** The key is the type of a content block; the value lists the types of deltas that the block may have. */
 const deltas: Record<string, readonly string[]> = {
   text: ["text_delta", "citations_delta"],
   thinking: ["thinking_delta", "signature_delta"],

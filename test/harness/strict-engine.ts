@@ -1,6 +1,6 @@
 /**
- * An engine as vLLM is: it lists one model, and answers 404 to any other name, where the simulator takes all of them. The
- * simulator at this URL writes its answers.
+ * An engine that, like vLLM, lists one model and responds with 404 to any other model name, while the simulator accepts
+ * all names. The simulator at this URL generates the responses.
  */
 
 export function strictEngine(simulator: string, port = 0, name = "Qwen/Qwen3-32B") {

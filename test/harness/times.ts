@@ -1,5 +1,5 @@
-// Preloaded by `npm test -- --times`: writes what each test file cost, in CPU (with the processes that it started, if they
-// have ended) and in time.
+// Preloaded by `npm test -- --times`: records the CPU time of each test file (including that of its child processes
+// that have ended), and its duration.
 
 import { afterAll } from "bun:test";
 import { appendFileSync } from "node:fs";

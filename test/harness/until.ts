@@ -3,8 +3,8 @@ import { busyness } from "./busyness.ts";
 const dear_ms = 500;
 
 /**
- * Waits for a condition, never for a time, and fails loudly when the deadline passes. The deadline is that of a quiet
- * machine; a busy one gets more. `what` names the condition.
+ * Waits until a condition holds, and throws when the deadline passes. The deadline is meant for a quiet machine, and is
+ * extended on a busy one. `what` names the condition in the error.
  */
 export async function until(
   holds: () => boolean | Promise<boolean>,
@@ -19,7 +19,8 @@ export async function until(
     const waited_ms = now - began;
     if (waited_ms > deadline_ms && waited_ms > deadline_ms * busyness())
       throw new Error(`waited ${Math.round(waited_ms)} ms for ${what}`);
-    // A condition that is expensive, such as one that runs a command, takes at most half of the time.
+    // The wait is as long as the last check took, so that an expensive check, such as a command, takes at most half of
+    // the time.
     await Bun.sleep(Math.max(10, Math.min(now - asked, dear_ms)));
   }
 }

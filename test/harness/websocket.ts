@@ -1,4 +1,4 @@
-// A client's WebSocket on /v1/responses, and the events that it receives.
+// A client's WebSocket connection to /v1/responses, and the events that it receives.
 
 import type { ResponseObject, ResponsesStreamEvent } from "../../src/core/protocol/openai-responses/contract.ts";
 import { until } from "./until.ts";
@@ -22,14 +22,14 @@ export interface Talk extends Disposable {
   readonly heard: readonly ServerEvent[];
   send(event: unknown): void;
   sendText(text: string | Uint8Array): void;
-  /** The events of the next response in this lane (`stream_id`), or its error. */
+  /** Waits for the next response in this lane (`stream_id`), and returns its events, or its error. */
   answer(streamId?: string): Promise<ServerEvent[]>;
-  /** Sends `response.create`, and waits for its answer. */
+  /** Sends `response.create`, and returns the events of its response. */
   create(body: object): Promise<ServerEvent[]>;
   closed(): Promise<number>;
 }
 
-/** Opens a WebSocket. Rejects if the upgrade is refused. `ca`: the certificate that is trusted. */
+/** Opens a WebSocket. Rejects if the upgrade is refused. `ca`: the certificate that the client trusts. */
 export async function talk(url: string, headers: Record<string, string>, ca?: string): Promise<Talk> {
   const options = { headers, ...(ca === undefined ? {} : { tls: { ca } }) };
   const socket = new WebSocket(`${url.replace("http", "ws")}/v1/responses`, options);
