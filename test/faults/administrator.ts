@@ -1,5 +1,6 @@
-// What others do to the database while requests run: an administrator's decisions and locks, upkeep, the audit, reports
-// that hold a snapshot, clients that take every connection, and a clock that is set. All over connections of their own.
+// Other users of the database while requests run: an administrator who changes plans, limits and people, and locks
+// tables; upkeep; the audit; reports that hold a snapshot; clients that take every connection; and a change of the
+// store's clock. Each uses connections of its own.
 
 import { connect, type Socket } from "node:net";
 import type { Administration } from "../../src/admin/store/administration.ts";
@@ -22,7 +23,7 @@ import type { Chance } from "./chance.ts";
 import type { LimitChange, RaiseSet } from "./limits.ts";
 import { ask } from "./stores.ts";
 
-/** A plan's five-hour limit, and the time from which it applies, by this process's clock. */
+/** A plan's new five-hour limit, and the time from which it applies, by this process's clock. */
 export interface PlanChange {
   at_ms: number;
   session: number | null;
@@ -33,30 +34,30 @@ export interface Administrator {
   readonly limitChanges: readonly LimitChange[];
   readonly raises: readonly RaiseSet[];
   /**
-   * The errors of a store that was not injured (`injured`). The administrator's operation then had no effect, and the
-   * run would not show it.
+   * The errors that the store returned although nothing was broken (see `injured`). Such a change by the administrator
+   * had no effect, and the run would not show that.
    */
   readonly mistakes: readonly string[];
-  /** How far the store's clock was set ahead at most. */
+  /** The most that the store's clock was ever set ahead, in milliseconds. */
   readonly furthest_ms: number;
   changePlan(chance: Chance): Promise<void>;
-  /** Sets, lowers, raises or takes away the five-hour limit of some key, person or team. */
+  /** Sets, lowers, raises or removes the five-hour limit of a random key, person or team. */
   changeLimit(chance: Chance): Promise<void>;
   /**
-   * Sets a raise (a temporary increase of a limit) of some key, person, team or organization that ends within seconds,
-   * or ends the one that there is.
+   * Sets a raise (a temporary increase of a limit) of a random key, person, team or organization that ends within
+   * seconds, or ends the subject's current raise.
    */
   raise(chance: Chance): Promise<void>;
   /** Moves a person to another team, or removes them from the organization and brings them back after `away_ms`. */
   movePerson(chance: Chance, away_ms: number): Promise<void>;
   setAnchor(chance: Chance): Promise<void>;
   adjust(chance: Chance): Promise<void>;
-  /** Locks a table against everybody, or only reads it in a transaction that stays open. */
+  /** Locks a table exclusively, or only reads it in a transaction that stays open. */
   lock(table: string, for_ms: number): Promise<void>;
   readFor(for_ms: number): Promise<void>;
   /**
-   * Makes and drops the table of a month of long ago, makes those of the months to come, and compares the ledger's
-   * totals with its records and seals them (marks them as checked).
+   * Does upkeep: creates and drops the ledger's partition of a month long ago, creates the partitions of the coming
+   * months, and compares the ledger's totals with its records and marks them as checked (seals them).
    */
   keepUp(): Promise<void>;
   exhaustConnections(for_ms: number): Promise<void>;
@@ -66,15 +67,16 @@ export interface Administrator {
 const longAgo = "019400d0-0000-7000-8000-000000000000";
 
 /**
- * The errors of a store that is killed, full, locked or set back, by SQLSTATE or its class: no connection, cancelled or
- * rolled back, no room, no lock, shut down or starting, and this product's own two words for a connection.
+ * The errors of a database that is killed, full, locked or failed over, by SQLSTATE or its class: no connection, query
+ * cancelled or rolled back, no resources, lock not available, shutdown or startup; and two codes of this product for a
+ * connection, `unavailable` and `silent`.
  */
 const injured = ["08", "25", "40", "53", "55P03", "57", "58", "unavailable", "silent"];
 const isInjury = (cause: unknown) =>
   cause instanceof DatabaseError && injured.some((code) => cause.code.startsWith(code));
 /**
- * The error that the month's table exists already. That is no failure here: the table is made only to be dropped by the
- * upkeep.
+ * The error that the month's partition exists already. It is ignored: the partition is created only so that upkeep
+ * drops it.
  */
 const duplicateTable = "42P07";
 
@@ -86,7 +88,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
   const limitChanges: LimitChange[] = [];
   const raisesSet: RaiseSet[] = [];
   const mistakes: string[] = [];
-  /** Ignores errors of a store that is away or killed meanwhile, and records all others. */
+  /** Ignores errors that an outage of the store explains, and records all others. */
   const forgiven = (cause: unknown) => {
     if (!isInjury(cause)) mistakes.push(String(cause));
   };
@@ -126,7 +128,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
       withLedger(async ({ db }) => {
         const session = chance.next() < 0.3 ? firstPlan.session : 200_000 + chance.below(3_000_000);
         const plan: Plan = { ...firstPlan, session };
-        // Recorded before the answer: the plan may apply from here on, whether or not the answer comes.
+        // Recorded before the database confirms: the plan may apply from now on, even if the confirmation is lost.
         planChanges.push({ at_ms: Date.now(), session });
         await plans(db).publish([plan, keptPlan], 0);
       }),
@@ -150,7 +152,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         const subject = { id: named, organizationId: idOf(organization, "org_") };
         const isEnd = chance.next() < 0.2;
         const [session, until_ms] = [200_000 + chance.below(4_000_000), now_ms + 300 + chance.below(6_000)];
-        // Recorded before the answer: the raise may apply from here on, whether or not the answer comes.
+        // Recorded before the database confirms: the raise may apply from now on, even if the confirmation is lost.
         if (!isEnd) raisesSet.push({ subject: id, from_ms: Date.now(), until_ms, session });
         const set = isEnd ? null : { limits: { ...noBudget, session }, until: new Date(until_ms) };
         await setRaise(db, subject, set);
@@ -249,14 +251,14 @@ const limitable = `
   union all select distinct usage_member(organization_id, person_id), 'person', organization_id, person_id
     from api_key where person_id is not null`;
 
-/** A random subject that can have limits, of one of three kinds: a key, a team or a person. */
+/** Selects a random subject that can have limits, of one of three kinds: a key, a team or a person. */
 const someSubject = `
   select id, kind, organization, person from (${limitable}) s
   order by random() * case kind when 'key' then 3 else 1 end limit 1`;
 
 /**
- * A random subject that can be raised, of one of four kinds (a key, a team, a person or an organization), and the time
- * of the store's clock.
+ * Selects a random subject whose limits can be raised, of one of four kinds (a key, a team, a person or an
+ * organization), and the time by the store's clock.
  */
 const someRaisable = `
   select id, kind, organization, (extract(epoch from store_now()) * 1000)::float8 as now_ms
@@ -270,7 +272,7 @@ interface Person {
   organization: string;
 }
 
-/** A random person who has keys, with the organization of one of the keys. */
+/** Selects a random person who has keys, with the organization of one of the keys. */
 const somePerson = `
   select p.id, p.issuer, p.subject, o.slug as organization
   from api_key k join person p on p.id = k.person_id join organization o on o.id = k.organization_id
@@ -284,7 +286,7 @@ async function limitSession(store: Administration, subject: LimitSubject, sessio
   return after !== null && after !== "closed" && !("stale" in after);
 }
 
-/** A client that connects and says nothing more. */
+/** Opens a connection and sends nothing after its start, so that it only occupies a connection. */
 function crowdMember(port: number): Socket {
   const words = Buffer.from("user\0postgres\0database\0postgres\0\0");
   const head = Buffer.alloc(8);
@@ -301,10 +303,12 @@ interface Book {
   book: ReturnType<typeof ledger>;
 }
 
-/** A limit that is never reached, set so that Redis is asked for each request. */
+/** A limit that is never reached. It is set so that each request is counted in Redis. */
 export const requests_per_minute = 1_000_000;
 
-/** The plan of organizations whose answers are kept: without limits. */
+/**
+ * The plan of the organization whose responses are stored for idempotency keys and background reads. It has no limits.
+ */
 const keptPlan: Plan = { ...noLimits, name: "kept" };
 
 export const faultsPlan = (session: number | null, concurrentRequests: number | null): Plan => ({

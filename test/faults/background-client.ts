@@ -1,13 +1,13 @@
-// A client of background responses: it begins a response, with or without an idempotency key, asks any node for it until it
-// has an end, and may cancel it. With a key, the client may be cut off before it has the response's id; then it asks with
-// the key again.
+// A client of background responses: it starts a response, with or without an idempotency key, polls random nodes until
+// the response has ended, and may cancel it. A client with a key may be cut off before it has the response's ID; then
+// it repeats the request with the same key.
 
 import { tokens } from "../../src/features/simulator/text.ts";
 import { until } from "../harness/until.ts";
 import type { Chance } from "./chance.ts";
 import { model, type Node, post } from "./rig.ts";
 
-/** A response as a node returned it. */
+/** The state of a response as a node returned it. */
 export interface Told {
   node: string;
   status: string;
@@ -24,11 +24,11 @@ export interface BackgroundClient {
   hasKey: boolean;
   wanted: number;
   /**
-   * The ids of its responses, in order. With a key there may be several, as another response begins after one that has
-   * failed.
+   * The IDs of the client's responses, in order. With a key there may be several, because after a failed response the
+   * same key starts another one.
    */
   ids: string[];
-  /** What nodes returned for the last response. */
+  /** The states that nodes returned of the last response. */
   told: Told[];
   isCancelled: boolean;
   /** Whether the client was refused, or its request was cut off and had no key. */
@@ -41,7 +41,7 @@ export const tokensPerSecond = 100;
 const patience_ms = 90_000;
 const retry_ms = 100;
 const begin_ms_max = 10_000;
-/** How often the client asks again once it has seen the response's end, to check that the end does not change. */
+/** How often the client reads an ended response again, to check that it does not change any more. */
 const looks_after_end = 3;
 
 interface Round {
@@ -124,7 +124,7 @@ export function textOf(output: readonly { content?: { text: string }[] }[]): str
   return output.flatMap(({ content = [] }) => content.map(({ text }) => text)).join("");
 }
 
-/** Asks once more, when everything is settled. */
+/** Reads the response once more when everything is settled. */
 export async function lookAgain(nodes: readonly Node[], key: string, client: BackgroundClient): Promise<void> {
   const node = nodes.find(({ running, frozen }) => running && !frozen);
   if (node && client.ids.length > 0) await tell(node, { key }, client);
@@ -151,6 +151,6 @@ async function tell(node: Node, { key }: Pick<Round, "key">, client: BackgroundC
       textTokens: tokens(textOf(said.output ?? [])).length,
     });
   } catch {
-    // The node is gone or cannot be reached.
+    // The node is down or unreachable.
   }
 }

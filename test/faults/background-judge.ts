@@ -1,5 +1,5 @@
-// Judges background responses: each has one end, which no node contradicts later; the charge is for the tokens that the
-// response reports; and an idempotency key is charged once.
+// Checks background responses: each ends once, and all nodes report the same end; the charge is for the tokens that the
+// response reports; and requests with one idempotency key are charged once.
 
 import { type BackgroundClient, isOver, tokensPerSecond } from "./background-client.ts";
 import type { Befallen, Charge } from "./repeat-judge.ts";
@@ -7,13 +7,13 @@ import { checkpoint_s, lease_s } from "./rig.ts";
 
 const statuses = new Set(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]);
 
-/** What is wrong with a background response: sentences, each of which says what was broken. */
+/** The objections to a background response: one sentence for each broken rule. */
 export function objectionsToBackground(
   client: BackgroundClient,
   charges: readonly Charge[],
   { isForgotten, mayLoseLogs }: Befallen,
 ): string[] {
-  // A failover may have forgotten the response itself.
+  // A failover may have lost the response itself.
   if (isForgotten) return [];
   const { marker, ids, told, stream, hasKey } = client;
   const said = told
@@ -39,22 +39,22 @@ function ofTold({ told, hasGivenUp, wanted }: BackgroundClient): string[] {
 }
 
 /**
- * The most tokens that a run can have delivered beyond the last recorded count: those of a lease and a checkpoint
- * interval, and 50 more for a machine that is slow.
+ * The most tokens that a response can have beyond the count of its last checkpoint: those of a lease and a checkpoint
+ * interval, and 50 more for a slow machine.
  */
 const beyond_max = tokensPerSecond * (lease_s + checkpoint_s) + 50;
 
 /**
- * What a run may still deliver after it was cancelled at another node, if its own node was frozen or slow to learn of
- * that.
+ * The most tokens that a response may still get after it was cancelled at another node, if its own node was frozen or
+ * learned of that late.
  */
 const afterCancel_max = tokensPerSecond;
 
 /**
- * Checks a background response that did not come to its end. It is charged for the text that its GET returns; with a
- * key it may be charged less, because the repeat of its request pays. A Redis that loses its data takes the text away
- * from later reads, so the read after the end that returned most counts. Nobody has read what was written between that
- * read and the loss.
+ * Checks a background response that did not complete. It is charged for the text that its GET returns; with a key the
+ * charge may be lower, because the repeat of the request is charged. If Redis loses its data, later reads lack that
+ * text, so the longest read after the end is the one compared. Text written between that read and the loss was read by
+ * nobody.
  */
 function ofText({ told, hasGivenUp, hasKey }: BackgroundClient, charges: readonly Charge[]): string[] {
   const end = told.at(-1);
@@ -81,8 +81,8 @@ function ofCharges({ told, hasGivenUp, hasKey }: BackgroundClient, charges: read
   if (hasGivenUp || !isOver(end)) return broken;
   if (charges.length === 0) broken.push("it has no record");
   const [one] = charged;
-  // The response's node may have died between the end of the response and its settlement. Then the recovery charges
-  // less, or nothing.
+  // The response's node may have died between the end of the response and its settlement. Then another node's recovery
+  // settled it, with a lower charge or none.
   const mayBeFree = charges.some(({ recovered }) => recovered);
   if (end?.status === "completed" && !mayBeFree && one?.output_tokens !== end.outputTokens)
     broken.push(`it says ${end.outputTokens} tokens, and is charged ${one?.output_tokens}`);

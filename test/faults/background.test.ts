@@ -1,7 +1,7 @@
 /**
- * Many background responses at once over three nodes, one of which is killed. Each ends in one of the statuses, which
- * all nodes report alike; the ledger agrees with what the engines produced; and a response that is cancelled at another
- * node than its own is stopped there.
+ * Runs many background responses at once on three nodes, one of which is killed. Each response ends in a final status,
+ * which all nodes report alike; the ledger agrees with what the engines produced; and cancelling a response at another
+ * node than its own stops it.
  */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { uuidOf } from "../../src/core/store/ids.ts";
@@ -20,18 +20,18 @@ setDefaultTimeout(600_000);
 
 const count = times(30, 200);
 const chance = chanceOf(seed);
-/** Longer than that of other crash tests: 200 responses at once stop a node for seconds. */
+/** This lease is longer than that of other crash tests, because 200 responses at once block a node for seconds. */
 const lease_s = 6;
-/** The time after its node's death within which a response says that the node is gone: a lease and some sweeps. */
+/** How long after its node's death a response may take to report that the node is gone: a lease and some sweeps. */
 const ended_ms = 1000 * (lease_s * 3 + 30);
 
-/** The most tokens that may be missing in the last checkpoint, at 100 tokens a second, if the checkpoint is a second late. */
+/** The most tokens that the last checkpoint may lack, at 100 tokens a second, if the checkpoint is a second late. */
 const unpaid_max = 100 * (checkpoint_s + 1);
 
-/** The time after which a client asks again that was told that the service is busy. */
+/** The time after which a client retries a request that was refused because the service is busy. */
 const again_ms = 1_000;
 
-/** The message of a failure that excuses a response: a busy machine loses leases as short as these. */
+/** The message of an allowed failure: a busy machine loses leases as short as these. */
 const lostLease = /lost its connection to the usage store/;
 
 interface Begun {
@@ -55,7 +55,7 @@ afterEach(async () => {
   for (const node of rig.nodes) if (!node.running) await node.start();
 });
 
-/** Asks for a response, perhaps with an idempotency key. */
+/** Starts a background response, perhaps with an idempotency key. */
 function respond(node: Node, wanted: number, stream: boolean, key: string | null): Promise<Response> {
   const input = `[simulator: tps=100 tokens=${wanted}] ${wanted}`;
   const body = { model, stream, background: true, max_output_tokens: 16_000, input };
@@ -71,7 +71,7 @@ async function begin(
 ): Promise<Begun> {
   const ask = () => respond(node, wanted, stream, key);
   let response = await ask();
-  // The stores of a busy machine may answer late, so a 503 is tried again.
+  // The stores of a busy machine may be slow, so a request that gets a 503 is retried.
   for (let time = 0; response.status === 503 && time < 20; time++) {
     await Bun.sleep(again_ms);
     response = await ask();
@@ -84,7 +84,7 @@ async function begin(
     if (done) throw new Error(`no response began: ${text}`);
     text += new TextDecoder().decode(value);
   }
-  // The client of a stream disconnects at once.
+  // The client disconnects as soon as it knows the ID, also in the middle of a stream.
   await reader.cancel();
   return {
     ...{ key: key ?? "", node, wanted, stream },
@@ -100,7 +100,7 @@ async function now(node: Node, id: string): Promise<Now> {
 
 const isOver = ({ status }: Now) => status !== "in_progress" && status !== "queued";
 
-/** The state of a response once it has ended, as any running node reports it. */
+/** Waits until any running node reports that the response has ended, and returns that state. */
 async function ended({ id }: Begun): Promise<Now> {
   const node = () => chance.pick(rig.nodes.filter(({ running }) => running));
   let last = await now(node(), id);
@@ -119,7 +119,10 @@ async function rowsById(): Promise<Map<string, Row>> {
   return byId;
 }
 
-/** Of which kinds of these responses, streamed (`true`) or not, the ledger has recorded output while they run. */
+/**
+ * The kinds of these responses, streamed (`true`) or not, that have an open hold with checkpointed output in the
+ * ledger.
+ */
 async function kindsInLedger(begun: readonly Begun[]): Promise<Set<boolean>> {
   const known = new Set((await openWithOutput(rig.postgres.port)).map(({ request_id }) => request_id));
   return new Set(begun.filter(({ requestId }) => known.has(uuidOf(requestId, "req_")!)).map(({ stream }) => stream));
@@ -133,14 +136,15 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
   const begun = await Promise.all(
     Array.from({ length: count }, (_, index) => {
       const node = rig.nodes[index % 3]!;
-      // A slow machine takes seconds to begin them all. Those of the dying node are still being written by then.
+      // A slow machine takes seconds to start all responses. Those of the dying node are so long that they still run
+      // then.
       const wanted = (node === dying ? 12_000 : 50) + chance.below(350);
       return begin(node, wanted, index % 4 === 0 ? `key ${index}` : null, index % 2 === 1);
     }),
   );
   const cancelled = begun.filter((_, index) => index % 10 === 5);
   const elsewhere = ({ node }: Begun) => rig.nodes.find((other) => other !== node && other.running)!;
-  // Most responses have some text by then, and the ledger knows of some, streamed ones and others.
+  // Wait until most responses have some text, and the ledger has checkpoints of streamed and of unstreamed ones.
   await until(() => made(rig) > before + 40 * count, 30_000, "some tokens of each");
   const dyingOnes = begun.filter((one) => one.node === dying && one.key === "" && !cancelled.includes(one));
   const areKnown = async () => {
@@ -148,7 +152,7 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
       if ((await kindsInLedger(dyingOnes)).size === 2) return true;
       await Bun.sleep(100);
     }
-    // A busy machine loses leases as short as these, and with them all that ran at the node.
+    // A busy machine may lose such a short lease, and with it all responses of the node, so new ones are started.
     for (const stream of [true, false]) dyingOnes.push(await begin(dying, 12_000, null, stream));
     return false;
   };
@@ -161,11 +165,11 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
   const { broken } = await judge(rig, [], { planChanges: [], forgotten: [] });
   const rows = await rowsById();
   /**
-   * The kinds of responses of a dead node that were charged for their text: `true` for streamed ones, `false` for
+   * The kinds of responses of a dead node that were charged for their text: `true` for streamed ones, `false` for the
    * others.
    */
   const paid = new Set<boolean>();
-  /** Of each failed response of the dead node: whether its charge lacks no more than `unpaid_max` tokens. */
+  /** For each failed response of the dead node: whether its charge lacks at most `unpaid_max` tokens. */
   const inTime: boolean[] = [];
   for (const { one, last } of all) {
     const row = rowOf(rows, one);
@@ -181,8 +185,8 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
     if (last.status === "failed" && !isExplained) broken.push(`${what}: it failed`);
     if (last.status === "failed" && row.recovered && one.key === "") {
       const text = tokens(textOf(last.output)).length;
-      // The charge may lack the text after the last checkpoint, and a node may die even before the first checkpoint of
-      // a response.
+      // The charge may lack the text after the last checkpoint, or all text if the node died before the response's
+      // first checkpoint. It never exceeds the text.
       if (row.output_tokens > text)
         broken.push(`${what}: charged ${row.output_tokens}, but its text has ${text} tokens`);
       inTime.push(text <= row.output_tokens + unpaid_max * busyness());
@@ -195,7 +199,7 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
   expect([...statuses].filter((status) => !/^(cancelled|completed|failed)$/.test(status))).toEqual([]);
   expect(statuses).toContain("failed");
   expect(paid).toEqual(new Set([false, true]));
-  // A busy machine delays a checkpoint of some of them.
+  // On a busy machine some checkpoints are late, so only half of the charges must be that exact.
   expect(inTime.filter(Boolean).length).toBeGreaterThan(inTime.length / 2);
 });
 
@@ -203,12 +207,12 @@ test("of a node that is gone, the response of a key has failed, and the key begi
   const [dying, other] = rig.nodes as [Node, Node, Node];
   const before = made(rig);
   const firsts = await Promise.all([false, true].map((stream) => begin(dying, 1_000, `gone ${stream}`, stream)));
-  // By then, the logs of both responses have the first tokens.
+  // Wait until the stored logs of both responses have their first tokens.
   await until(() => made(rig) > before + 200, 10_000, "some tokens");
   await dying.kill();
   const follow = async (first: Begun) => {
     const { stream, key } = first;
-    // The next client with the key of a failed stream gets the same failure once; the one after it begins a new
+    // The next client with the key of a failed stream gets the same failure once; the client after that starts a new
     // response.
     if (stream) {
       const again = await respond(other, 1_000, stream, key);

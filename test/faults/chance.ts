@@ -1,7 +1,7 @@
-// Random numbers that a run with the same seed draws again.
+// Seeded random numbers: the same seed gives the same sequence.
 
 export interface Chance {
-  /** A number from 0 to 1. */
+  /** A number from 0 to 1, without 1. */
   next(): number;
   below(limit: number): number;
   pick<Item>(items: readonly Item[]): Item;

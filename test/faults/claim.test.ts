@@ -1,6 +1,6 @@
 /**
- * A node that dies between the claim of an idempotency key and the grant of a hold has begun nothing: the next client
- * with that key waits some seconds, and then gets an answer of its own.
+ * A node that dies between the claim of an idempotency key and the grant of a hold has started nothing: the next client
+ * with that key waits some seconds, and then its own request runs.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../harness/until.ts";
@@ -10,7 +10,7 @@ import { ask } from "./stores.ts";
 
 setDefaultTimeout(120_000);
 
-/** The longest that the next client may wait, with some seconds for a busy machine. */
+/** The longest that the next client may wait, in milliseconds, with a few seconds added for a busy machine. */
 const waits_ms_max = 14_000;
 
 const rig = rigForFile({ nodes: 2, plan: "{}", requests_max: 100 });
@@ -20,7 +20,7 @@ const claim = (node: Node, key: string, background: boolean) => {
   return post(node, "/v1/responses", rig.key, body, { headers: { "idempotency-key": key } });
 };
 
-/** Does the work while no hold can be granted. A statement that still waits for a grant at the end is terminated. */
+/** Does the work while no hold can be granted, and at the end terminates the statements that still wait for a grant. */
 async function withoutGrants(work: () => Promise<void>): Promise<void> {
   await ask(rig.postgres.port, (db) =>
     db.transaction(

@@ -1,29 +1,31 @@
-// A proxy before an engine that makes it fail: it is dead or silent, answers late, breaks answers off, reports another
-// number of tokens than it generated, or sends more than the answer.
+// A proxy in front of an engine that injects its faults: it refuses connections, sends nothing or late, breaks
+// responses off, reports a wrong number of tokens, or sends stray bytes after a response.
 
 import { connect, createServer, type Socket } from "node:net";
 
 /**
- * `dead`: refuses and breaks connections; `silent`: takes requests and sends nothing; `late`: sends everything a while
- * later; `lying`: reports a wrong number of tokens; `straying`: sends more than the answer.
+ * `dead`: refuses and breaks connections; `silent`: accepts requests and sends nothing; `late`: delays all that the
+ * engine sends; `lying`: reports a wrong number of tokens; `straying`: sends stray bytes after the response.
  */
 export type Mood = "well" | "dead" | "silent" | "late" | "lying" | "straying";
 
 export interface EngineFront {
   port: number;
   set(mood: Mood): void;
-  /** Breaks all open connections; the next request is answered as before. */
+  /** Breaks all open connections. The fault that is set stays as it is. */
   cut(): void;
   close(): void;
 }
 
 const late_ms = 1_200;
 /**
- * How long after a piece of an answer the stray bytes are sent: by then the answer is over, and the connection waits
- * for the next request.
+ * How long after a chunk of the response the stray bytes are sent: the response has then ended, and the connection is
+ * idle.
  */
 const stray_ms = 300;
-/** Replaces each reported number of tokens by a wrong one of the same length, so that the message keeps its length. */
+/**
+ * Replaces each reported number of tokens by a wrong one with as many characters, so that the body keeps its length.
+ */
 const lie = (text: string) =>
   text.replace(/("(?:completion|output)_tokens":)(\d{2,})/g, (_, name: string, digits: string) => {
     return `${name}-${"1".repeat(digits.length - 1)}`;
@@ -67,7 +69,7 @@ export async function engineFront(target: number): Promise<EngineFront> {
     set(next) {
       const was = mood;
       mood = next;
-      // Breaks the answers that would otherwise lack bytes, or have them in another order.
+      // Breaks the connections whose responses would otherwise lack bytes, or have them in another order.
       if (next === "dead" || was === "silent" || was === "late") breakAll();
     },
     cut: breakAll,

@@ -1,4 +1,4 @@
-// Adds to the judges' objections what is needed to find their cause.
+// Adds what a reader of a failed run needs to find the cause of the judges' objections.
 
 import type { Spell } from "./injector.ts";
 import type { Client } from "./repeat-client.ts";
@@ -12,18 +12,18 @@ export interface Explanation {
   client: Pick<Client, "began_ms">;
   spells: readonly Spell[];
   /**
-   * One entry for each time that the client read the background response: the ms since the client began, and how many
-   * tokens its text had by then.
+   * One entry for each time that the client read the background response: the milliseconds since the client began, and
+   * the number of tokens that the text had then.
    */
   texts?: readonly (readonly [number, number])[];
 }
 
-/** The longest that a request may go on after its client has left. */
+/** How long a request may run on after its client has left, in milliseconds. */
 export const after_ms = 2_000;
 
 /**
- * The objections to what a client got, each with what the records and the logs of the nodes say of its requests, and
- * what was broken since it began, so that the cause can be found.
+ * The objections to a client, each with the records and the log lines of its requests, and with the faults that were
+ * injected since it began, so that the cause can be found.
  */
 export function explained(
   objections: readonly string[],
@@ -40,7 +40,7 @@ export function explained(
   return objections.map((objection) => [objection, ...why].join("\n    "));
 }
 
-/** The warnings about a request in the logs of all nodes, each line with the name of its node. */
+/** The warnings about a request in the logs of all nodes, each preceded by the name of its node. */
 export function warningsOf(requestId: string, nodes: Rig["nodes"]): string[] {
   return nodes.flatMap((node) => node.warnedOf(requestId).map((line) => `${node.name}: ${line}`));
 }

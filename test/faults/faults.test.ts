@@ -1,7 +1,7 @@
 /**
- * Whatever is killed, frozen, flushed or cut, the ledger has one record for each admitted request, none lost and none
- * doubled, no hold is left, and nobody is past a limit. `npm run test:deep` does a hundred injuries (faults), and `npm
- * run faults -- --rounds N --seed S` as many as you like.
+ * Whatever is killed, frozen, flushed or cut off, the ledger has exactly one record for each admitted request, no hold
+ * stays open, and no limit is exceeded. `npm run test:deep` injects a hundred faults (called injuries), and `npm run
+ * faults -- --rounds N --seed S` any number of them.
  */
 import { expect, test } from "bun:test";
 import { isDeep, seed, times } from "../harness/depth.ts";
@@ -12,7 +12,7 @@ const injuries = times(12, 100);
 test(`${injuries} injuries on three nodes under load break no promise`, async () => {
   const run = await faultRun({ seed, injuries, clients: 16, gap_ms: 250, plan: { session: 3_000_000 } });
   expect({ seed, broken: run.verdict.broken.slice(0, 20) }).toEqual({ seed, broken: [] });
-  // With few injuries, some seeds draw no repeat of a complete answer.
+  // With few injected faults, some seeds have no client that repeats the request of a complete response.
   if (isDeep) expect(run.kept.replays).toBeGreaterThan(0);
   expect(run.kept.background).toBeGreaterThan(0);
   expect(run.verdict.answered).toBeGreaterThan(injuries / 2);

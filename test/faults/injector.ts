@@ -1,11 +1,12 @@
-// Breaks nodes, stores and engines, one at a time or several at once; the run's seed determines what is broken, and when.
+// Injects faults (called injuries) into nodes, stores and engines, one at a time or several at once. The run's seed
+// determines the faults and their times.
 
 import type { Administrator } from "./administrator.ts";
 import type { Chance } from "./chance.ts";
 import { type Injury, type InjuryName, injuries, type Scene } from "./injuries.ts";
 import { lease_s, type Rig } from "./rig.ts";
 
-/** The time during which something was broken. */
+/** The time during which a fault was in effect. */
 export interface Spell {
   breaks: readonly string[];
   from_ms: number;
@@ -16,13 +17,13 @@ export interface Injector {
   readonly counts: ReadonlyMap<InjuryName, number>;
   readonly spells: readonly Spell[];
   readonly forgotten: Scene["forgotten"];
-  /** Resolves when `count` injuries have been done, and all is mended. */
+  /** Injects `count` faults. Resolves when they have been repaired. */
   run(count: number, gap_ms: number): Promise<void>;
 }
 
 /**
- * Makes the injector of a rig. `only`: draws only the injuries whose name contains one of these words, separated by
- * commas.
+ * Creates the injector of a rig. `only` restricts the faults to those whose name contains one of these words, separated
+ * by commas.
  */
 export function injector(rig: Rig, administrator: Administrator, chance: Chance, only = ""): Injector {
   const counts = new Map<InjuryName, number>();
@@ -32,7 +33,7 @@ export function injector(rig: Rig, administrator: Administrator, chance: Chance,
     .filter((name) => only.split(",").some((word) => name.includes(word)))
     .flatMap((name) => Array.from({ length: injuries[name].weight }, () => name));
   if (drawn.length === 0) throw new Error(`no injury is called "${only}"`);
-  /** What is broken now, so that nothing is broken twice at a time. */
+  /** The names of what is broken now, so that no target has two faults at a time. */
   const broken = new Set<string>();
 
   async function injure(name: InjuryName): Promise<void> {
@@ -68,10 +69,10 @@ export function injector(rig: Rig, administrator: Administrator, chance: Chance,
         await Bun.sleep(gap_ms / 2 + chance.below(gap_ms));
       }
       await Promise.all(underway);
-      // Sets the store's clock to the furthest time that it has shown. Otherwise a lease that was taken before the
-      // clock was set back would last until the clock had caught up.
+      // Sets the store's clock to the latest time that it has shown. Otherwise a lease that was taken before the clock
+      // was set back would last until the clock had caught up.
       await administrator.setClock(administrator.furthest_ms);
-      // A node that could not start while Postgres was away starts now.
+      // Starts the nodes that could not start while Postgres was down.
       for (const node of rig.nodes) if (!node.running) await node.start();
     },
   };

@@ -1,5 +1,5 @@
-// What can go wrong, and for how long it stays so. Whatever is broken is mended again within seconds, so that a run goes
-// on; some of it lasts longer than a lease, so that leases are lost.
+// The faults that a run injects (called injuries), and how long each lasts. Each is repaired within seconds, so that
+// the run goes on; some last longer than a lease, so that nodes lose their leases.
 
 import type { Administrator } from "./administrator.ts";
 import type { Chance } from "./chance.ts";
@@ -12,19 +12,19 @@ export interface Scene {
   administrator: Administrator;
   chance: Chance;
   node: Node;
-  /** `short_ms` is some hundred milliseconds; `long_ms` is longer than a lease. */
+  /** The durations of faults: `short_ms` is some hundred milliseconds; `long_ms` is longer than a lease. */
   short_ms: number;
   long_ms: number;
-  /** The times for which a failover has forgotten what was confirmed. */
+  /** The time spans whose confirmed writes a failover has lost. */
   forgotten: { from_ms: number; to_ms: number }[];
 }
 
 export interface Injury {
-  /** How often this injury is drawn, compared with the others. */
+  /** How often this fault is drawn, relative to the others. */
   weight: number;
-  /** The names of what the injury breaks: nothing is broken twice at a time. */
+  /** The names of the targets of the fault: a target has no two faults at a time. */
   breaks(scene: Scene): string[];
-  /** Breaks what `breaks` names, and mends it. */
+  /** Breaks the targets that `breaks` names, and repairs them. */
   work(scene: Scene): Promise<unknown>;
 }
 
@@ -40,7 +40,7 @@ async function freeze({ node }: Scene, for_ms: number): Promise<void> {
   node.thaw();
 }
 
-/** Makes an injury of one of the engines; another one is still available. */
+/** Creates a fault of one engine; the other engine stays available. */
 function engine(mood: Mood, least_ms: number): Injury {
   const index = (scene: Scene) => scene.rig.nodes.indexOf(scene.node) % scene.rig.engines.length;
   return {

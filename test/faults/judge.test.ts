@@ -1,4 +1,4 @@
-/** Tests of the judge of faults: it objects to a ledger that is wrong in one record, and not to one that is right. */
+/** Tests of judge.ts: it objects to a ledger that is wrong in one record, and does not object to a correct one. */
 import { beforeAll, expect, test } from "bun:test";
 import { stepTokens } from "../../src/core/admission/allowance.ts";
 import { until } from "../harness/until.ts";
@@ -23,11 +23,11 @@ beforeAll(async () => {
   received = load.received;
 }, 120_000);
 
-/** The condition that selects one record of a complete answer. */
+/** The SQL condition that selects one record of a complete response. */
 const oneOf = (condition: string) => `where request_id = (
   select request_id from usage_record where outcome = 'completed' and ${condition} order by request_id limit 1)`;
 const record = oneOf("output_tokens > 1");
-/** A statement that adds these amounts to columns of a record, and the one that takes them away again. */
+/** Two SQL statements: one adds these amounts to columns of a record, the other subtracts them. */
 const added = (one: string, amounts: Record<string, number>): [wrong: string, right: string] => {
   const by = (sign: 1 | -1) =>
     Object.entries(amounts).map(([column, amount]) => `${column} = ${column} + ${sign * amount}`);

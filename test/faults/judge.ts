@@ -1,4 +1,5 @@
-// Compares three records of a run: what the engines produced, what the clients received, and what the ledger says.
+// Compares three records of a run: the tokens that the engines generated, those that the clients received, and the
+// ledger.
 
 import { stepTokens } from "../../src/core/admission/allowance.ts";
 import { idOf, uuidOf } from "../../src/core/store/ids.ts";
@@ -18,45 +19,45 @@ export interface Verdict {
   refused: number;
   records: number;
   recovered: number;
-  /** Recovered records for which their own node, when it was back, settled the rest. */
+  /** Records that another node's recovery settled, and to which the request's own node later added the rest. */
   late: number;
-  /** Records of answers that nobody streamed and that were not delivered, as their engine or their node failed. */
+  /** Records of unstreamed responses that were not delivered, because their engine or their node failed. */
   undelivered: number;
-  /** Records of answers that nobody streamed, and whose client left. */
+  /** Records of unstreamed responses whose client left. */
   left: number;
-  /** Records with more output tokens than are held at first. */
+  /** Records whose output exceeds the tokens of the first hold. */
   grown: number;
-  /** Records of answers that a full usage window ended. */
+  /** Records of responses that ended because a usage window was exhausted. */
   stopped: number;
-  /** Records of answers by another engine than the first that was asked. */
+  /** Records of responses that came from another engine than the first one. */
   rerouted: number;
-  /** Reports of engines that were not believed. */
+  /** Records of responses whose engine reported a usage that the gateway did not accept. */
   rejected: number;
-  /** Embeddings, rankings and completions that were delivered whole. */
+  /** Complete responses of the embeddings endpoint; the next two fields count those of rerank and of completions. */
   embeddings: number;
   rankings: number;
   completions: number;
-  /** Records that count in the windows of a person who is limited. */
+  /** Records that count in the usage windows of a person with limits. */
   ofPeople: number;
-  /** Answers that a failover has forgotten, as the store had not written them anywhere else. */
+  /** Requests without a record, because a failover lost it. */
   forgotten: number;
   tokens: number;
   charged: number;
-  /** One sentence for each broken promise; empty when every promise was kept. */
+  /** The objections: one sentence for each broken rule; empty if every rule was kept. */
   broken: string[];
 }
 
-/** What happened during the run besides the requests, which the judge has to know. */
+/** The events of the run besides the requests, which explain some deviations. */
 export interface Circumstances {
   planChanges: readonly PlanChange[];
   limitChanges?: readonly LimitChange[];
   raises?: readonly RaiseSet[];
-  /** Changes by an administrator that were refused without need. */
+  /** Errors of an administrator's changes that no outage explains. */
   mistakes?: readonly string[];
   forgotten: Scene["forgotten"];
 }
 
-/** How long to wait after everything was mended: all holds are settled a lease and a few sweeps later. */
+/** How long to wait after all faults were repaired: every open hold is settled within a lease and a few sweeps. */
 const quiet_ms = 1000 * (lease_s * 3 + 20);
 
 export async function judge(rig: Rig, received: readonly Received[], happened: Circumstances): Promise<Verdict> {
@@ -70,7 +71,7 @@ export async function judge(rig: Rig, received: readonly Received[], happened: C
   return compared(rig, received, happened);
 }
 
-/** Compares the three records (of the engines, the clients and the ledger) as they are now, and returns the verdict. */
+/** Compares the records of the engines, the clients and the ledger as they are now, and returns the verdict. */
 export async function compared(rig: Rig, received: readonly Received[], happened: Circumstances): Promise<Verdict> {
   const { rows, windows } = await readBook(rig.postgres.port);
   const broken = (happened.mistakes ?? []).map((mistake) => `an administrator was refused: ${mistake}`);
@@ -137,9 +138,9 @@ function isUndelivered({ stream, is_background, outcome, recovered }: Row): bool
 }
 
 /**
- * Returns an objection if an unstreamed answer that was not delivered has a charge: such an answer costs nothing before
- * it is complete. A failover may have forgotten that the response ran in the background, and what was held for it. Then
- * the record has the tokens of its text, and they cost nothing either.
+ * Objects to a charge for an unstreamed response that was not delivered: such a response costs nothing until it is
+ * complete. If a failover lost the information that it ran in the background, and its hold, its record has the tokens
+ * of its text, but these must not be charged either.
  */
 function chargedForNothing(
   { request_id, charged, uncharged, input_tokens, output_tokens }: Row,
@@ -151,8 +152,8 @@ function chargedForNothing(
 }
 
 /**
- * The objections to a request, with what the engines, the client, the ledger and every log say of it, so that the cause
- * can be found.
+ * The objections to a request, with the data of the engines, the client, the ledger and every log about it, so that the
+ * cause can be found.
  */
 function withBooks(
   objected: readonly string[],
@@ -175,7 +176,7 @@ interface Attempt {
   isWhole: boolean;
 }
 
-/** The attempts of each request, by the request's marker. */
+/** The attempts of each request. The key is the marker in the request. */
 function attemptsIn(rig: Rig): Map<string, Attempt[]> {
   const found = new Map<string, Attempt[]>();
   for (const { engine } of rig.engines)
@@ -191,7 +192,7 @@ function markerOf(body: unknown): string | undefined {
   return /\bm\w{6}\b/.exec(JSON.stringify(body) ?? "")?.[0];
 }
 
-/** What is wrong with the record of a request. `mayLack`: a failover has forgotten something of the request. */
+/** The objections to the record of a request. `mayLack`: a failover may have lost a part of the request's data. */
 function objections(entry: Received, row: Row | undefined, attempts: readonly Attempt[], mayLack: boolean): string[] {
   const name = `${entry.marker} (${entry.requestId})`;
   if (!row) return [`${name} was answered and has no record`];
@@ -211,8 +212,8 @@ function objections(entry: Received, row: Row | undefined, attempts: readonly At
   if ((!row.recovered || row.is_late) && unpaid > 0)
     broken.push(`${name} received ${entry.tokens} tokens and is charged ${row.output_tokens}`);
   const checkpointTokens = Math.ceil(entry.tokensPerSecond * (checkpoint_s * 2 + 1)) + 2;
-  // Checked for streams only. If the hold of an unstreamed answer was recovered although its client has the answer, the
-  // node died between the answer and the settlement.
+  // Checked for streams only. The hold of an unstreamed response may be recovered although the client got the whole
+  // response: its node died between the response and the settlement.
   if (row.recovered && row.stream && unpaid > checkpointTokens)
     broken.push(`${name} was recovered ${unpaid} tokens short of what was delivered: more than a checkpoint`);
   if (entry.complete && !row.recovered && entry.inputTokens !== null && entry.inputTokens !== row.input_tokens)
@@ -227,34 +228,32 @@ function objections(entry: Received, row: Row | undefined, attempts: readonly At
 }
 
 /**
- * Whether the output was counted by its letters, which is no exact count. That happens when an engine sends the answer
- * in one piece with a report that was not believed. Engines are asked for one piece where the cap on the output is
- * small, be it the caller's or what a window leaves.
+ * Whether the output was estimated by its letters, which is inexact. That happens when an engine sends the response in
+ * one piece and its report of the usage is not accepted. Engines are asked for one piece when the limit on the output
+ * is small, whether the caller or a usage window sets it.
  */
 function isByLetters(attempts: readonly Attempt[], { is_rejected, usage_source }: Row): boolean {
   return attempts.some(({ isWhole }) => isWhole) && is_rejected && usage_source === "estimated";
 }
 
 /**
- * An answer that broke off after one delta may have come in one piece. Then it is counted by its letters, and a long
- * token counts as two (docs/design/usage.md, Counting tokens).
+ * Whether a response broke off after one delta. It may have come in one piece; then it is estimated by its letters, and
+ * a long token counts as two (docs/design/usage.md, Counting tokens).
  */
 function isSingleDelta({ outcome, output_tokens, usage_source }: Row, made: number): boolean {
   return made === 1 && outcome !== "completed" && usage_source === "estimated" && output_tokens === 2;
 }
 
-/**
- * How long nodes may take to learn of a plan's change, and a batch of ledger commands to wait for the end of an outage.
- */
+/** The longest that a plan's change may take to reach a node, or that an outage delays a batch of ledger commands. */
 const heard_ms = 20_000;
 
 /** An objection if a request was charged past the limit that was in force while it ran. */
 function pastLimit(entry: Received, row: Row | undefined, happened: Circumstances): string[] {
   const { planChanges, forgotten, raises = [] } = happened;
   if (!row || row.charged === 0 || row.session_used_after === null) return [];
-  // A failover forgets what was held, so that more is admitted, and may bring back any plan.
+  // A failover loses holds, so more requests are admitted than the limit allows, and it may restore any earlier plan.
   if (forgotten.some(({ from_ms }) => from_ms <= entry.ended_ms + heard_ms)) return [];
-  // When a clock is set, the first plan, which is that of sluice.yaml, may come back.
+  // A change of the store's clock may restore the first plan, the one in sluice.yaml.
   const inForce = planChanges.filter(({ at_ms }, index) => {
     const until_ms = planChanges[index + 1]?.at_ms ?? Number.POSITIVE_INFINITY;
     return index === 0 || (at_ms <= entry.ended_ms + heard_ms && until_ms >= entry.began_ms - heard_ms);

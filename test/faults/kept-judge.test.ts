@@ -1,6 +1,6 @@
 /**
- * Tests of the judges of kept answers, those with an idempotency key or in the background: they object to each broken
- * promise, and not to what outages excuse.
+ * Tests of the judges of stored responses (repeat-judge.ts, background-judge.ts), which clients with an idempotency key
+ * or of background responses read: they object to each broken rule, and not to deviations that outages excuse.
  */
 import { expect, test } from "bun:test";
 import { bare, idOf } from "../../src/core/store/ids.ts";

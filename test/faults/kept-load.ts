@@ -14,7 +14,7 @@ import type { Rig } from "./rig.ts";
 import { type RoundKey, roundKeys } from "./round-keys.ts";
 
 export interface KeptLoad {
-  /** Begins no more rounds, and resolves when every client has finished its round. */
+  /** Starts no more rounds, and resolves when every client has finished its current round. */
   stop(): Promise<void>;
   judged(happened: { spells: readonly Spell[]; forgotten: readonly Span[] }): Promise<KeptVerdict>;
 }
@@ -26,16 +26,16 @@ interface Span {
 
 export interface KeptVerdict {
   /**
-   * The numbers of clients that ask again until they have the answer, of those that never do, and of background
-   * responses.
+   * The numbers of rounds by kind: clients that repeat their request until they have the response, clients that never
+   * do, and background responses.
    */
   repeated: number;
   left: number;
   background: number;
   replays: number;
-  /** Answers that ended because their node was gone. */
+  /** Responses that failed because their node was gone. */
   failures: number;
-  /** Answers that were gone for good when they were asked for. */
+  /** Responses that were refused for good because their stored log was lost. */
   lost: number;
   broken: string[];
 }
@@ -106,9 +106,9 @@ export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad>
   };
 }
 
-/** How long the settlement of a run that its client has left may wait for outages. */
+/** How long outages may delay the settlement of a request whose client has left. */
 const settled_ms = 8_000;
-/** The targets of injuries that cut a node off for long, or take a store away. */
+/** The targets of faults that may cut a node off for long, or make a store unavailable. */
 const harmful = ["postgres", "redis", "node", "connections", "table", "clock"];
 
 function befallenTo(

@@ -1,6 +1,6 @@
 /**
- * A node that alone is cut off from Postgres forwards until its lease is over, so it delivers more than another node
- * knows of. When it is back, the ledger gets all that it delivered.
+ * A node that is cut off from Postgres alone goes on forwarding until its lease is over, so it delivers more than its
+ * last checkpoint says. When it is connected again, the ledger gets all that it delivered.
  */
 import { expect, test } from "bun:test";
 import { uuidOf } from "../../src/core/store/ids.ts";
@@ -18,7 +18,7 @@ interface Stream {
   isOver: boolean;
 }
 
-/** Begins a stream of a protocol, and counts the tokens that its client has received until now. */
+/** Starts a stream in one of the protocols, and counts the tokens that its client receives. */
 async function streamed(node: Node, { path, body, token }: (typeof protocols)[number]): Promise<Stream> {
   const asked = { model, stream: true, ...body("[simulator: tps=50 tokens=3000]") };
   const response = await post(node, path, rig.key, asked);
@@ -57,7 +57,7 @@ test("what a node that was cut off for longer than its lease had delivered is ch
   };
   await until(areRecovered, wait_ms, "the other node to settle them");
   const recovered = await rowsOf(streams);
-  // Each client got more tokens than the recovery counted, by more than those of two checkpoints.
+  // Each client got more tokens than the recovery charged; the difference is larger than two checkpoints' tokens.
   for (const [at, { tokens }] of streams.entries()) expect(tokens - recovered[at]!.output_tokens).toBeGreaterThan(20);
   node.database.mend();
   await until(

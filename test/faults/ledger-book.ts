@@ -1,4 +1,4 @@
-// Reads the ledger when a run is over.
+// Reads all records and windows of the ledger at the end of a run.
 
 import type { Transaction } from "../../src/stores/postgres/database.ts";
 import type { Received } from "./load.ts";
@@ -14,7 +14,10 @@ export interface Row {
   outcome: string;
   stopped_by: string | null;
   recovered: boolean;
-  /** Whether the request's own node has later settled what the recovery had not known of; the sums include that. */
+  /**
+   * Whether the request's own node later settled tokens that the recovery did not know of; the record's sums include
+   * them.
+   */
   is_late: boolean;
   output_tokens: number;
   charged: number;
@@ -25,7 +28,7 @@ export interface Row {
   usage_source: string;
   is_rejected: boolean;
   session_starts_at: string | null;
-  /** When the request was admitted and settled, by the store's clock. */
+  /** The times of admission and settlement, by the store's clock. */
   admitted_ms: number;
   ended_ms: number;
   /** UUIDs of the limited keys, people and teams in whose windows the record counts. */
@@ -33,31 +36,28 @@ export interface Row {
 }
 
 interface Total {
-  /** UUID of an organization, a key, a person's subject or a team. */
+  /** UUID of the window's owner: an organization, a key, a person's subject or a team. */
   subject_id: string;
   starts_at: string;
   kind: string;
   used: number;
   held: number;
   /**
-   * The sum of the window's records, and of what a key, a person or a team had used before the ledger began to count it
-   * by itself.
+   * The sum of the window's records, and of the usage of a key, a person or a team from before the ledger had a window
+   * for it.
    */
   charged: number;
   /**
-   * The sum of all records of a person's keys, whatever subjects the records name, if the person's usage is counted.
-   * Null for others.
+   * For a person whose usage is counted: the sum of all records of the person's keys, whichever subjects the records
+   * name. Null for others.
    */
   of_own_keys: number | null;
 }
 
-/**
- * How long the reading of the ledger may take, in milliseconds: a machine on which much else runs takes its time to add
- * up every window.
- */
+/** How long reading the ledger may take, in milliseconds. Adding up every window takes long on a busy machine. */
 const reading_ms = 60_000;
 
-/** The requests that run, of which the ledger has recorded output by a checkpoint. */
+/** Reads the open requests whose output the ledger knows from a checkpoint. */
 export function openWithOutput(port: number): Promise<{ request_id: string; stream: boolean }[]> {
   return ask(port, (db) => db.query("select request_id, stream from usage_hold where produced_tokens > 0"));
 }
@@ -103,7 +103,7 @@ async function readIn(tx: Pick<Transaction, "query">): Promise<{ rows: Row[]; wi
   };
 }
 
-/** How long the settlement of a request may wait for outages. */
+/** How long outages may delay the settlement of a request. */
 const settled_ms = 8_000;
 
 export function isForgotten(

@@ -1,4 +1,6 @@
-/** The judge of the faults notices a charge beyond the limit of a key or a team, and objects to no charge that fits. */
+/**
+ * Tests of limits.ts: it objects to a charge beyond the limit of a key or a team, and to no charge within the limit.
+ */
 import { expect, test } from "bun:test";
 import type { Row } from "./ledger-book.ts";
 import { type Charge, type LimitChange, pastSubjectLimits, type RaiseSet } from "./limits.ts";

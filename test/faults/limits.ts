@@ -1,5 +1,5 @@
-// The limits of keys, people and teams that change while requests run, raises (temporary increases of a limit) that end
-// meanwhile, and the rule that nothing is charged beyond them.
+// Checks that no charge exceeds a limit of a key, a person or a team, while these limits change and raises (temporary
+// increases of a limit) begin and end during requests.
 
 import { isForgotten, type Row } from "./ledger-book.ts";
 import type { Received } from "./load.ts";
@@ -35,16 +35,16 @@ export interface Charge {
 }
 
 /**
- * How long a limit may take to reach a running request: it is reviewed within a second of a change, but a stopped node
- * or store may take as long as its outage.
+ * How long a new limit may take to apply to a running request: requests are reviewed within a second of a change, but a
+ * stopped node or store delays that for as long as its outage lasts.
  */
 const review_ms = 8_000;
-/** How long a settlement may wait for outages. */
+/** How long outages may delay a settlement. */
 const settled_ms = 8_000;
 
 /**
- * One sentence for each charge that passed a limit of a key, a person or a team. Only what was certainly settled before
- * a request began counts as used before it, so nothing is said against a correct ledger.
+ * One sentence for each charge that exceeded a limit of a key, a person or a team. Only charges that were certainly
+ * settled before a request began count as used before it, so a correct ledger gets no objection.
  */
 export function pastSubjectLimits(
   charges: readonly Charge[],
@@ -70,7 +70,10 @@ export function pastSubjectLimits(
   });
 }
 
-/** Whether a failover may have lost a change that the store had confirmed. What was in force before then counts again. */
+/**
+ * Whether a failover may have lost a change that the store had confirmed. If so, the earlier value may be in force
+ * again.
+ */
 function mayBeLost({ at_ms }: { at_ms: number }, forgotten: Parameters<typeof isForgotten>[1]): boolean {
   return isForgotten({ began_ms: at_ms, ended_ms: at_ms }, forgotten);
 }

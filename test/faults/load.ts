@@ -1,32 +1,32 @@
-// Clients of several organizations that go on asking whatever happens, in all three protocols. They ask for streams, for
-// answers that the node collects from an engine's stream, and for answers that the engine sends in one piece; for short
-// ones and long ones, some of thousands of tokens, whose holds grow; and some clients leave. Some ask for embeddings, ranks
-// and completions. Each writes down what it received.
+// Clients of several organizations that send requests throughout the run, in all three protocols. They ask for streams,
+// for responses that the node collects from an engine's stream, and for responses that the engine sends in one piece.
+// Some responses have thousands of tokens, so that their holds grow, and some clients leave early. Some requests are
+// for embeddings, ranks and completions. Each client records what it received.
 
 import type { Chance } from "./chance.ts";
 import { type Node, post } from "./rig.ts";
 import { type Answer, type Wish, wishOf } from "./wishes.ts";
 
 export interface Received {
-  /** A word in the request, by which the engine's record of it is found and compared with the client's. */
+  /** A unique word in the request, by which the engine's record of the request is matched with the client's. */
   marker: string;
-  /** The request's ID from the answer's header; null if no answer came. */
+  /** The request's ID from the response header; null if no response came. */
   requestId: string | null;
   status: number | null;
-  /** The output tokens that the engine was asked for, and those that were received. */
+  /** The number of output tokens that the engine was asked for, and the number that the client received. */
   wanted: number;
   tokens: number;
   /**
-   * The input tokens that the answer reported; null if it reported none, or if the node did not pass the answer on as
-   * its engine wrote it.
+   * The input tokens that the response reported; null if it reported none, or if the node did not pass the engine's
+   * usage on unchanged.
    */
   inputTokens: number | null;
-  /** The number of searches, which have a price of their own. */
+  /** The number of searches; each has a price besides that of the tokens. */
   searches: number;
-  /** The answer came whole, with its end. */
+  /** Whether the response was complete, including its end. */
   complete: boolean;
   stream: boolean;
-  /** How fast the engine was asked to generate. */
+  /** The speed of generation that the request asks of the simulated engine. */
   tokensPerSecond: number;
   began_ms: number;
   ended_ms: number;
@@ -34,11 +34,11 @@ export interface Received {
 
 export interface Load {
   readonly received: readonly Received[];
-  /** Sends no more requests, and resolves when every client has its answer, or has given up. */
+  /** Sends no more requests, and resolves when every client has its response, or has given up. */
   stop(): Promise<void>;
 }
 
-/** No answer of the run takes longer than this, unless its node is gone or frozen. */
+/** The timeout of a request, in milliseconds. No response takes longer unless its node is dead or frozen. */
 const patience_ms = 15_000;
 
 export function startLoad(options: {
@@ -101,7 +101,7 @@ export function startLoad(options: {
       if (stream) await readStream(response, wish, entry, () => entry.tokens >= leavesAfter && abort.abort());
       else readWhole((await response.json()) as Answer, wish, entry);
     } catch {
-      // The client's node is gone, or the client left.
+      // The client's node is down, or the client left.
       await Bun.sleep(10);
     } finally {
       clearTimeout(timer);
@@ -126,7 +126,8 @@ function readWhole(answer: Answer, { spoken, passed }: Wish, entry: Received): v
 }
 
 /**
- * Reads a stream into the entry. `counted`: called after tokens were counted, as long as the answer is not complete.
+ * Reads a stream and adds its tokens to the entry. `counted` is called after each addition until the response is
+ * complete.
  */
 async function readStream(response: Response, { spoken }: Wish, entry: Received, counted: () => void): Promise<void> {
   let text = "";

@@ -24,7 +24,8 @@ test("streams outlive an outage of Postgres, whole; new requests wait for it; al
   const first = (await (await responses({ input: "one" })).json()) as { id: string };
   const running = await chat("tps=40", 40);
   const whole = running.text();
-  // The response cannot be kept while Postgres is away, and a request that refers to one has to wait.
+  // The response cannot be stored while Postgres is down, and a request that continues a stored response is refused
+  // until then.
   const response = await responses({ input: `[simulator: tps=40]${" hello".repeat(40)}`, stream: true });
   const wholeResponse = response.text();
   const asks = [() => chat("", 3), () => responses({ input: "two", previous_response_id: first.id })];

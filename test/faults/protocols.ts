@@ -1,16 +1,16 @@
-// How clients of each protocol ask, and how they count what they receive.
+// The request bodies of each protocol, and how a client counts the tokens that it receives.
 
 export interface Spoken {
   path: string;
   /** Makes the body of a request. `cap`: the limit on the output, if there is one. */
   body(prompt: string, cap?: number): object;
   /**
-   * The patterns of two kinds of frames in a stream: one that brings a token, and one that says that the answer is
-   * complete.
+   * Two patterns for frames of a stream: `token` matches a frame with one token, `end` one that says that the response
+   * is complete.
    */
   token: RegExp;
   end: RegExp;
-  /** Takes the number of output tokens from the usage that an answer in one piece reports. */
+  /** The number of output tokens in the usage of an unstreamed response. */
   tokensOf(usage: Record<string, number>): number;
 }
 

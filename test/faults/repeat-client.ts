@@ -1,49 +1,49 @@
-// A client with an idempotency key whose connection is cut at a random byte, and that asks again at another node until it
-// has a whole answer. It writes down every answer that it got.
+// A client with an idempotency key whose connection is cut at a random byte, and that repeats its request at another
+// node until it has a whole response. It records every response.
 
 import { until } from "../harness/until.ts";
 import type { Chance } from "./chance.ts";
 import { protocols, type Spoken } from "./protocols.ts";
 import { lease_s, model, type Node, post } from "./rig.ts";
 
-/** The words of the failure that ends an answer whose node is gone. */
+/** A part of the error message of a response whose node is gone. */
 export const goneWords = "node that wrote it is gone";
 /**
- * The words of the failure that ends a repeat when the rest of the log could not be read; the answer itself may be
+ * A part of the error message of a repeat that could not read the rest of the stored log. The response itself may be
  * complete.
  */
 export const unreadWords = "cannot keep an answer now";
-/** The words of the failure of a node that was away for longer than its lease. */
+/** A part of the error message of a response whose node was cut off for longer than its lease. */
 export const lostLeaseWords = "lost its connection to the usage store";
 /**
- * The words of the failure that a reader writes at the end of a stream that its node had charged before the node was
- * gone.
+ * A part of the error message that a reader of the stored log appends to a stream whose node had charged it and was
+ * gone before it stored the stream's end.
  */
 export const cutWords = "was gone before it wrote why";
-/** The words of the failure of an answer whose log is gone. */
+/** A part of the error message of a response whose stored log was lost. */
 export const lostWords = "is no longer there";
 
 export interface Answer {
   node: string;
-  /** Null if there was no answer. */
+  /** The HTTP status; null if there was no response. */
   status: number | null;
   requestId: string;
-  /** The ID of the request whose answer this one repeats. */
+  /** The ID of the original request, if this response is a repeat of that request's response. */
   replayOf: string | null;
-  /** The bytes of the body that came, each as a character. */
+  /** The bytes of the body that were received, each as one character. */
   body: string;
   /**
-   * How the answer ended.
+   * How the response ended.
    * - `whole`: complete.
-   * - `failed`: without an answer, as its node was gone, or a repeat could not read the log any further.
-   * - `broken`: by a node that lost its lease; the failure is part of the answer.
+   * - `failed`: without a result, because its node was gone, or a repeat could not read the stored log any further.
+   * - `broken`: by an error that is part of the stored response, as of a node that lost its lease.
    * - `silent`: the body was complete, but lacks the protocol's end.
-   * - `cut`: its connection broke, or the client broke it.
-   * - `lost`: refused for good, as its log is gone.
+   * - `cut`: the connection broke, or the client closed it.
+   * - `lost`: refused for good, because the stored log was lost.
    */
   end: "whole" | "failed" | "broken" | "silent" | "cut" | "lost";
   took_ms: number;
-  /** When the client asked for the answer. */
+  /** The time at which the client sent the request. */
   at_ms: number;
 }
 
@@ -51,16 +51,16 @@ export interface Client {
   marker: string;
   path: string;
   stream: boolean;
-  /** The output tokens that the client's engine is asked for. */
+  /** The number of output tokens that the client asks the simulated engine for. */
   wanted: number;
   answers: Answer[];
   began_ms: number;
   ended_ms: number;
-  /** What happened to the client's node after the client had been cut off. */
+  /** The fault that hit the client's node after the client had been cut off. */
   harm: Harm | null;
-  /** Whether the client got in the end a whole answer, or one whose failure is part of it, or a refusal for good. */
+  /** Whether the client finally got a whole response, a response that ends in a stored error, or a refusal for good. */
   isServed: boolean;
-  /** The client left for good, or its limits refused it for so long that it gave up. */
+  /** Whether the client never repeats its request, or gave up because its limits refused it for too long. */
   hasGivenUp: boolean;
 }
 
@@ -75,23 +75,24 @@ interface Asking {
 
 const tokensPerSecond = 100;
 /**
- * The rough size in bytes of a token in a stream. It gives the estimated size of an answer, within which a random byte
- * for the cut is drawn.
+ * The rough size in bytes of a token in a stream. Multiplied by the tokens, it bounds the random byte at which the
+ * client is cut off.
  */
 const token_bytes = 220;
 /**
- * How long a client asks for its answer: longer than a key's claim can last if its node died before a hold was granted.
+ * How long a client repeats its request, in milliseconds: longer than the claim of a key can last if its node died
+ * before a hold was granted.
  */
 const patience_ms = 90_000;
 const retry_ms = 100;
 /**
- * How long a settlement may take: longer than another node takes to settle the run of a frozen node, and than the
- * frozen node takes once it is thawed.
+ * How long a settlement may take, in milliseconds: longer than another node takes to settle the requests of a frozen
+ * node, and longer than the frozen node takes once it runs again.
  */
 const settled_ms = 1000 * (3 * lease_s + 4);
-/** The most answers that a client asks for: more than any client needs, whatever is away meanwhile. */
+/** The most requests that a client sends: more than any client needs, whatever outages there are. */
 const answers_max = 300;
-/** How long a client goes on asking while its limits refuse it. */
+/** How long a client repeats its request while its limits refuse it, in milliseconds. */
 const refused_ms_max = 3_000;
 
 export interface RepeatOptions {
@@ -99,15 +100,15 @@ export interface RepeatOptions {
   key: string;
   marker: string;
   chance: Chance;
-  /** Kills or freezes the node, if others are left, and brings it back later. Absent: no round harms a node. */
+  /** Kills or freezes the node, if others are running, and restores it later. Absent if no round is to harm a node. */
   harm?(node: Node, how: Harm): Promise<void>;
-  /** Whether the client, once it is cut off, never asks again. */
+  /** Whether the client never repeats its request after it is cut off. */
   leavesForGood?: boolean;
 }
 
 /**
- * Does one round of a client with an idempotency key. In one of four, the node is killed when its client has been cut
- * off, and in one of eight it is frozen.
+ * Runs one round of a client with an idempotency key. In one of four rounds the node is killed after its client was cut
+ * off, and in one of eight the node is frozen.
  */
 export async function repeatRound(options: RepeatOptions): Promise<Client> {
   const { nodes, key, marker, chance, leavesForGood = false } = options;
@@ -128,7 +129,7 @@ export async function repeatRound(options: RepeatOptions): Promise<Client> {
     return serving.length > 0;
   };
   await until(isServed, patience_ms, "a node that runs");
-  // Picks one of the nodes that were seen running: by now even the last of them may have been killed.
+  // A node that was running at the start of the round; it may be down by now.
   let node = chance.pick(serving);
   await ask(node, asking, cutAt());
   if (harm) await options.harm?.(node, harm);
@@ -157,8 +158,8 @@ function harmOf(number: number): Harm | null {
 const isWaiting = ({ isServed, hasGivenUp }: Client) => !isServed && !hasGivenUp;
 
 /**
- * Whether the client's limits have refused it, without another answer in between, for `refused_ms_max`: then there is
- * no answer to come back to.
+ * Whether the client's limits have refused all its requests for `refused_ms_max`. Then there is no stored response that
+ * a repeat could return.
  */
 function isRefused({ answers }: Client): boolean {
   const refused = answers.slice(answers.findLastIndex(({ status }) => status !== 429) + 1);
@@ -173,8 +174,8 @@ interface Cut {
 const uncut: Cut = { after_bytes: Number.POSITIVE_INFINITY, after_ms: patience_ms };
 
 /**
- * Draws where the client is cut off: a stream at a random byte, or before its first one, and an answer in one piece at
- * a random moment.
+ * Draws where the client is cut off: a stream at a random byte, or before its first byte; an unstreamed response at a
+ * random moment.
  */
 function cutOf(chance: Chance, isStream: boolean, wanted: number): Cut {
   const duration_ms = (wanted * 1000) / tokensPerSecond;
@@ -207,7 +208,7 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
     answer.end = endOf(answer, client.stream, protocol);
     client.isServed = answer.end === "whole" || answer.end === "lost" || isBrokenForGood(client.answers);
   } catch {
-    // The client was cut off, or the node is gone.
+    // The client was cut off, or the node is down.
   } finally {
     clearTimeout(timer);
     leaving.abort();
@@ -216,8 +217,8 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
 }
 
 /**
- * Whether a failure is still repeated after its run has surely been settled. Then the run was charged; the key of a run
- * that was not charged would be free by now.
+ * Whether an error is still repeated after its request has surely been settled. Then the request was charged; a key
+ * whose request was not charged would be free by now.
  */
 function isBrokenForGood(answers: readonly Answer[]): boolean {
   const last = answers.at(-1)!;
@@ -227,7 +228,7 @@ function isBrokenForGood(answers: readonly Answer[]): boolean {
   return last.at_ms - first.at_ms > settled_ms;
 }
 
-/** The ID of the request that the answer belongs to. */
+/** The ID of the request that produced the response. */
 export function runOf({ replayOf, requestId }: Answer): string {
   return replayOf ?? requestId;
 }
@@ -245,5 +246,5 @@ export function endOf(
   return protocol.end.test(body) ? "whole" : "silent";
 }
 
-/** Matches the end of an answer that failed, in any of the protocols. */
+/** Matches the error frame of a stream, in any of the protocols. */
 const failure = /^event: (error|response\.failed)$|^data: \{"error":\{/m;

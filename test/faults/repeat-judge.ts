@@ -1,5 +1,6 @@
-// Judges what clients with idempotency keys got: one run has one answer, byte for byte; a failure is repeated once, and
-// then the key is free for a new run; at most one run is charged; and each run has one record.
+// Checks the responses to clients with idempotency keys. Each request that an engine served has one response, byte for
+// byte; its failure is repeated once, and then the key is free for a new request. At most one request of a key is
+// charged, and each has one record.
 
 import { uuidOf } from "../../src/core/store/ids.ts";
 import {
@@ -15,7 +16,7 @@ import {
 import { price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
 
-/** One record of a client's own API key. */
+/** One ledger record of the client's API key, which no other client uses. */
 export interface Charge {
   request_id: string;
   recovered: boolean;
@@ -28,13 +29,13 @@ export interface Charge {
   stopped_by: string | null;
 }
 
-/** What befell the nodes and stores while a client asked. */
+/** The outages of nodes and stores while a client sent its requests. */
 export interface Befallen {
-  /** Whether a store or a node was away, so that a log may be lost, and with it the answer for good. */
+  /** Whether a store or a node was down, so that a stored log, and with it the response, may be lost for good. */
   mayLose: boolean;
-  /** Whether the store of the logs was away or was emptied. */
+  /** Whether the store that has the logs was down or was emptied. */
   mayLoseLogs: boolean;
-  /** Whether a failover has forgotten something; claims of keys may be among it. */
+  /** Whether a failover has lost confirmed writes, such as claims of keys. */
   isForgotten: boolean;
 }
 
@@ -46,7 +47,7 @@ export interface Round {
   keyId: string;
 }
 
-/** Reads the records of each API key. The key of the map is the UUID of the API key. */
+/** Reads the ledger records. The key of the map is the UUID of the API key. */
 export async function chargesOf(rig: Rig): Promise<Map<string, Charge[]>> {
   const rows = await ask(rig.postgres.port, async (db) => [
     ...(await db.query<Charge & { key_id: string }>(`
@@ -56,7 +57,7 @@ export async function chargesOf(rig: Rig): Promise<Map<string, Charge[]>> {
   return Map.groupBy(rows, ({ key_id }) => key_id);
 }
 
-/** The objections to what a client got: one sentence for each broken promise. */
+/** The objections to the responses of a client: one sentence for each broken rule. */
 export function objectionsTo(client: Client, charges: readonly Charge[], befallen = nothing): string[] {
   const name = `${client.marker} (${client.path}${client.stream ? ", streamed" : ""})`;
   const said = client.answers
@@ -82,10 +83,11 @@ function ofAnswers({ answers, isServed, hasGivenUp }: Client, { mayLose, isForgo
       broken.push(`it was refused for good: ${body.slice(-300)}`);
   const delivered = answers.filter(({ status }) => status === 200);
   for (const [run, all] of Map.groupBy(delivered, runOf)) {
-    // A node that was away for long ends its answer with a failure that is in no log, unless it was charged.
+    // A node that was cut off for long ends its response with an error that is not in the stored log, unless it had
+    // charged it.
     const ends = [goneWords, unreadWords, lostLeaseWords, ...(mayLose ? [lostWords, '"storage_unavailable"'] : [])];
-    // If a reader had to end the log itself, the first client may have got the failure that its node could no longer
-    // write to the log.
+    // If a reader appended an error to the log, the first client may have got another error, which its node could not
+    // store any more.
     if (all.some(({ body }) => body.includes(cutWords))) ends.push(...failureHeads);
     const texts = all.map((answer) => textOf(answer, ends));
     const longest = texts.reduce((one, other) => (other.length > one.length ? other : one), "");
@@ -131,20 +133,20 @@ function isOver({ end }: Answer): boolean {
   return end === "whole" || end === "broken";
 }
 
-/** The two texts around the place where they begin to differ. */
+/** The parts of two texts around the position from which they differ. */
 function differenceOf(one: string, other: string): string {
   const at = [...other].findIndex((character, place) => character !== one[place]);
   const around = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 60), at + 60));
   return `at byte ${at} ${around(one)} became ${around(other)}`;
 }
 
-/** The beginnings of frames that say why an answer failed; such a frame may be cut anywhere. */
+/** The beginnings of the frames with an error message. The cut of the connection may be within such a frame. */
 const failureHeads = ["event: error", "event: response.failed", 'data: {"error"'];
 const isFailureBegun = (cut: string) => failureHeads.some((head) => head.startsWith(cut) || cut.startsWith(head));
 
 /**
- * The part of an answer that the first client can have received too. It lacks the comments that only a repeat has, and
- * a failure at the end that has one of these words or was cut before them.
+ * The part of a response that the first client can have received, too. Removed are the comments that only a repeat has,
+ * and an error frame at the end, complete or cut off, that has one of the texts in `failures`.
  */
 function textOf({ body }: Answer, failures: readonly string[]): string {
   const said = body.replaceAll(": waiting\n\n", "");
@@ -152,7 +154,7 @@ function textOf({ body }: Answer, failures: readonly string[]): string {
   const failure = frames.findIndex((frame) => failures.some((words) => frame.includes(words)));
   if (failure >= 0) return frames.slice(0, failure).join("");
   const last = frames.at(-1) ?? "";
-  // A comment or a failure may have been cut.
+  // A comment or an error frame may be incomplete.
   const isCut = !last.endsWith("\n\n") && (isFailureBegun(last) || /^:[^\n]*\n?$/.test(last));
   return isCut ? frames.slice(0, -1).join("") : said;
 }

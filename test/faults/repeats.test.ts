@@ -1,6 +1,7 @@
 /**
- * A client with an idempotency key that is cut off, and whose node may be killed, gets the same bytes from another node, or
- * the protocol's failure once and then a new run; and it is charged once at most. `npm run repeats` does a thousand rounds.
+ * A client with an idempotency key that is cut off, and whose node may be killed, gets the same bytes from another
+ * node, or the protocol's error once and then a new response. It is charged at most once. `npm run repeats` runs a
+ * thousand rounds.
  */
 import { expect, test } from "bun:test";
 import { seed, times } from "../harness/depth.ts";
@@ -14,7 +15,7 @@ test.each(["Redis", "the database"] as const)(
     const run = await repeatRun({ seed, rounds, clients: 8, place });
     expect({ seed, broken: run.broken.slice(0, 20) }).toEqual({ seed, broken: [] });
     expect(run.rounds).toBe(rounds);
-    // About half of the rounds have a repeated answer.
+    // Usually about half of the rounds have a repeated response.
     expect(run.replays).toBeGreaterThan(rounds / 20);
   },
   400_000,

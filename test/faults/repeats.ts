@@ -1,5 +1,5 @@
-// Many clients with idempotency keys on three nodes, which are killed or frozen, sometimes for longer than their lease; and
-// then the judge's verdict.
+// Runs many clients with idempotency keys on three nodes, which are killed or frozen, sometimes for longer than their
+// lease. Then repeat-judge.ts checks what the clients got.
 
 import { type Chance, chanceOf } from "./chance.ts";
 import { explained } from "./explained.ts";
@@ -25,15 +25,15 @@ export interface RepeatRun {
   /** The number of freezes, each of which may harm several rounds. */
   freezes: number;
   answers: number;
-  /** Answers that repeated an earlier one. */
+  /** Responses that repeated an earlier one. */
   replays: number;
-  /** Answers that ended in the failure of a node that is gone. */
+  /** Responses that ended with the error of a node that is gone. */
   failures: number;
-  /** Answers that ended in the failure of a node that lost its lease. */
+  /** Responses that ended with the error of a node that lost its lease. */
   brokenOff: number;
   records: number;
   recovered: number;
-  /** One sentence for each broken promise; empty when every promise was kept. */
+  /** The objections: one sentence for each broken rule; empty if every rule was kept. */
   broken: string[];
   took_ms: number;
 }
@@ -91,7 +91,7 @@ export async function repeatRun(options: {
 /** The longest freeze. Freezes last up to three leases, so a third of them are shorter than one. */
 const freeze_ms_max = 3 * 1000 * lease_s;
 
-/** Kills and freezes nodes as long as another one is up, and brings each back. */
+/** Kills and freezes a node if another one is running, and restores it. */
 function harmerOf({ nodes }: Rig, chance: Chance) {
   const counts = { kills: 0, freezes: 0 };
   const returning = new Set<Promise<void>>();

@@ -14,8 +14,8 @@ const accepts = async (node: Node, key: string) => {
 };
 
 /**
- * Asks until the node refuses the key, so that the node's cache is always warm. Returns when the last request that the
- * node accepted was sent.
+ * Sends requests until the node refuses the key, so that the node's cache always has the key. Returns the time at which
+ * the last accepted request was sent.
  */
 async function lastAccepted(node: Node, key: string): Promise<number> {
   let last = 0;
@@ -23,7 +23,7 @@ async function lastAccepted(node: Node, key: string): Promise<number> {
   return last;
 }
 
-/** How many messages of a revocation have reached the node. */
+/** How many messages about revoked keys the node has received. */
 async function messagesHeard(node: Node): Promise<number> {
   const text = await (await fetch(`${node.url}/metrics`)).text();
   return Number(/^key_revocation_propagation_seconds_count (\d+)/m.exec(text)?.[1] ?? 0);

@@ -1,5 +1,5 @@
-// Three nodes of one service on one Postgres and one Redis, each behind wires that can be cut; and engines that count what
-// they produced, each behind a front that lets it fail.
+// A test rig: three nodes of one service on one Postgres and one Redis, each connected through proxies that can be cut;
+// and engines that count the tokens they generate, each behind a proxy that injects its faults.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,14 +15,14 @@ import { faultyPostgres, faultyRedis, faultyRedisCluster, type Store } from "./s
 import { type Wire, wireTo } from "./wire.ts";
 
 export const model = "acme/writer-1";
-/** Models whose answers are passed on as their engine wrote them: one for each kind besides chat. */
+/** One model of each kind besides chat. The node passes their engines' responses on unchanged. */
 export const passedModels = { embedding: "acme/embed-1", rerank: "acme/rank-1", completion: "acme/complete-1" };
 export const price = { input: 1, output: 100, search: 1_000 };
 export const lease_s = 2;
 export const checkpoint_s = 0.2;
 /**
- * The largest output that is asked for without streaming. It is small, so most unstreamed answers are collected from a
- * stream.
+ * The largest output of a request for a response in one piece. It is small, so most unstreamed responses are collected
+ * from a stream.
  */
 export const unstreamed_tokens_max = 16;
 
@@ -37,11 +37,11 @@ export interface Node {
   kill(): Promise<void>;
   freeze(): void;
   thaw(): void;
-  /** Sets how far the node's wall clock is off from now on. */
+  /** Sets the difference between the node's wall clock and the true time, in milliseconds. */
   setClock(off_ms: number): void;
-  /** The end of the node's log. */
+  /** The end of the node's log, for error messages. */
   lastWords(): string;
-  /** The lines of the node's log above `info` that name this request, each with its event and time. */
+  /** The warnings and errors in the node's log that name this request, each with its event and time. */
   warnedOf(requestId: string): string[];
 }
 
@@ -51,10 +51,10 @@ export interface Rig {
   redis: Store;
   engines: { engine: Simulator; front: EngineFront }[];
   key: string;
-  /** Makes one more organization on the same plan, with windows of its own. */
+  /** Creates another organization on the same plan, with its own usage windows. */
   organization(): Promise<{ key: string }>;
   databaseUrl: string;
-  /** The JSON that a command of `sluice` prints with --json; throws when the command fails. */
+  /** Runs a command of `sluice` with --json, and returns the parsed output; throws when the command fails. */
   command<T>(...words: string[]): Promise<T>;
   stop(): Promise<void>;
 }
@@ -68,9 +68,11 @@ export interface RigOptions {
   engines?: number;
   /** Whether Redis is a cluster: three nodes with a third of the slots each. */
   redisIsCluster?: boolean;
-  /** Whether the nodes get no address of a Redis, so that the database keeps everything. */
+  /** Whether the nodes have no Redis, so that the database stores everything. */
   isWithoutRedis?: boolean;
-  /** The seconds after which the requests of a silent node are settled; `lease_s` by default. */
+  /**
+   * The lease in seconds: the requests of a node that is silent for longer are settled by others. By default `lease_s`.
+   */
   lease_s?: number;
   /** The timeouts of the model, as sluice.yaml writes them; short ones by default. */
   timeouts?: string;
@@ -113,7 +115,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     await node.start();
     if (!node.running) throw new Error(`${node.name} did not start: ${node.lastWords()}`);
   };
-  // The first node migrates the database.
+  // The first node to start migrates the database.
   const [first, ...others] = nodes;
   await started(first!);
   await Promise.all(others.map(started));
@@ -148,14 +150,17 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   };
 }
 
-/** How many output tokens the rig's engines have made until now. */
+/** How many output tokens the rig's engines have generated so far. */
 export const made = ({ engines }: Rig): number =>
   engines.flatMap(({ engine }) => engine.requests).reduce((sum, { tokens }) => sum + tokens, 0);
 
-/** How many requests the rig's engines work on at this moment. */
+/** How many requests the rig's engines are serving now. */
 export const active = ({ engines }: Rig): number => engines.reduce((sum, { engine }) => sum + engine.counts.active, 0);
 
-/** Starts a rig, does the work on it, and stops it. If the work fails, the error has the last words of each node. */
+/**
+ * Starts a rig, runs the work on it, and stops the rig. If the work fails, the error contains the end of each node's
+ * log.
+ */
 export async function withRig<Result>(options: RigOptions, work: (rig: Rig) => Promise<Result>): Promise<Result> {
   const rig = await startRig(options);
   try {
@@ -168,7 +173,7 @@ export async function withRig<Result>(options: RigOptions, work: (rig: Rig) => P
   }
 }
 
-/** Timeouts so short that an engine that stalls is given up while its round lasts. */
+/** Timeouts so short that an engine that stalls is given up within a round of the test. */
 const impatient = "{ connect_ms: 1000, first_part_ms: 4000, first_part_spare_ms: 1500, idle_ms: 2500 }";
 
 function configTo(
@@ -208,7 +213,7 @@ const kindPrices: Record<string, string> = {
   completion: `input: ${price.input / 1000}, output: ${price.output / 1000}`,
 };
 
-/** How many lines of a node's log are kept to explain a broken promise. */
+/** How many warnings of a node are stored to explain objections. */
 const warnings_max = 5_000;
 
 async function nodeOf(
@@ -230,11 +235,11 @@ async function nodeOf(
     SLUICE_DATA_DIR: join(folder, name.replace(" ", "-")),
     DATABASE_URL: `postgres://postgres@127.0.0.1:${database.port}/postgres`,
     ...(isWithoutRedis ? {} : { REDIS_URL: `redis://127.0.0.1:${redis.port}` }),
-    // No warm-up: a test begins when a node serves, and nodes start hundreds of times.
+    // The warm-up is off: nodes start hundreds of times, and a test begins as soon as a node serves.
     SLUICE_WARM_UP_MS: "0",
     ...shortLived,
     FAULTS_CLOCK: join(folder, `${name}.clock`),
-    // A compiled executable reads this variable as well, but takes no such option on its command line.
+    // A compiled executable reads this variable, too, but has no such option on its command line.
     BUN_OPTIONS: `--preload=${join(import.meta.dir, "stepped-clock.ts")}`,
   };
   let child: ReturnType<typeof spawned> | null = null;

@@ -1,8 +1,8 @@
 /**
- * Sends a hundred requests at once to three nodes, and in `npm run test:deep` a thousand, where a limit has room for
- * exactly five: five are admitted. The limit is that of the organization, with Redis up, away and flushed in the
- * middle. Or it is that of a key or a team in requests a minute; the organization has room for fifty, and what the five
- * do not use of that stays free.
+ * Sends a hundred concurrent requests to three nodes (a thousand in `npm run test:deep`) against a limit that fits
+ * exactly five: five are admitted. The limit is either that of the organization, with Redis up, down and flushed in the
+ * middle; or a limit in requests a minute of a key or a team, whose organization has a limit of fifty, and refused
+ * requests use nothing of the fifty.
  */
 import { expect, test } from "bun:test";
 import { times } from "../harness/depth.ts";
@@ -14,11 +14,11 @@ import { redisSays } from "./stores.ts";
 const runs = times(1, 5);
 const requests = times(100, 1_000);
 const tokens = 10;
-/** A pace so slow that all five requests still run when the last request is sent. */
+/** A speed so slow that the first five requests still run when the last request is sent. */
 const pace = `tps=${times(8, 2)}`;
 /**
- * A limit in nanos that fits this many holds and never one more. Each hold is ten tokens of 100 nanos and an input of
- * up to 150.
+ * A limit in nanos that fits this many holds and not one more. Each hold is for ten output tokens at 100 nanos, and an
+ * input of up to 150 nanos.
  */
 const roomFor = (holds: number) => holds * (tokens * 100 + 150);
 
@@ -37,13 +37,13 @@ interface NewKey {
 const newKey = (org: string, ...options: string[]) =>
   rig.command<NewKey>("key", "create", "--org", org, "--name", "app", ...options);
 
-/** How many answers have had the status 503 until now. */
+/** How many responses have had the status 503 so far. */
 let overloaded = 0;
 
 /**
- * Sends a request; returns the status of its answer, and whose limit refused it. Asks again while a node answers 503
- * because it is too busy to query its stores in time. What such a request had reserved is free again, except what Redis
- * counts: that is free a moment later, with the node's next query.
+ * Sends a request, and returns the response's status and the owner of the limit that refused it. Retries while a node
+ * responds with 503 because it is too busy to query its stores in time. The reservation of such a request is released,
+ * except its count in Redis, which the node's next query to Redis releases.
  */
 async function ask(key: string, index: number): Promise<string> {
   const content = `[simulator: ${pace}]${" hello".repeat(tokens)}`;
@@ -58,7 +58,7 @@ async function ask(key: string, index: number): Promise<string> {
 
 type Counts = Record<string, number>;
 
-/** Sends `count` requests at once, and counts how often each answer came. */
+/** Sends `count` concurrent requests, and counts the responses by their result. */
 async function counted(count: number, one: (index: number) => Promise<string>): Promise<Counts> {
   const counts: Counts = {};
   for (const answer of await Promise.all(Array.from({ length: count }, (_, index) => one(index))))
@@ -67,7 +67,8 @@ async function counted(count: number, one: (index: number) => Promise<string>): 
 }
 
 /**
- * Sends requests with limited keys and, among them, twenty with a key that is not limited; counts the answers of each.
+ * Sends requests with limited keys and, among them, twenty with a key without a limit; counts the responses of each
+ * group.
  */
 async function asked(limited: readonly string[], free: string): Promise<{ own: Counts; neighbours: Counts }> {
   const others: Promise<string>[] = [];
@@ -110,8 +111,8 @@ test.each(stores)(
 );
 
 /**
- * Makes a key, or four keys of a team, that may use no more than the limit together; and a key that this limit does not
- * cover.
+ * Creates a limited key, or four keys of a limited team; and a key of the organization to which this limit does not
+ * apply.
  */
 async function limitedKeys(whose: "key" | "team", org: string, limit: string): Promise<[string[], string]> {
   const { key: free } = await newKey(org);
@@ -122,9 +123,9 @@ async function limitedKeys(whose: "key" | "team", org: string, limit: string): P
 }
 
 /**
- * Tries a key with five requests a minute, and a team with five a minute whose four keys have four a minute each, in
- * organizations that have fifty. Then asks 30 times for the rest of the organization's room: the refused requests used
- * nothing of it, so twenty-five of the fifty are left.
+ * Tests a key with five requests a minute, or a team with five whose four keys have four each, in an organization with
+ * fifty. Then sends 30 requests for the rest of the organization's limit: refused requests used nothing of it, so 25 of
+ * the 50 are left.
  */
 async function minutes(whose: "key" | "team"): Promise<Record<"own" | "neighbours" | "rest", Counts>> {
   const org = await organization("fifty");
@@ -132,7 +133,7 @@ async function minutes(whose: "key" | "team"): Promise<Record<"own" | "neighbour
   if (whose === "team")
     await rig.command("limit", "set", "team", "research", "requests_per_minute=4", "--keys", "--org", org);
   const { own, neighbours } = await asked(keys, free);
-  // A key of the team that has used its own four is refused by its own limit until the team's limit is reached.
+  // A key of the team that has used up its own limit of four is refused by it until the team's limit is reached.
   const { "429 key": byKeys = 0, "429 team": byTeam = 0, ...others } = own;
   const rest = await counted(30, (index) => ask(free, index));
   return { own: { ...others, [`429 ${whose}`]: byKeys + byTeam }, neighbours, rest };

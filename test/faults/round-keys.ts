@@ -1,4 +1,4 @@
-// An API key for each round, so that the round's records are known.
+// Creates an API key for each round, so that the round's ledger records can be found by the key.
 
 import { key_random_bytes, newKey, secretOf } from "../../src/core/auth/credential.ts";
 import { scopes } from "../../src/core/store/directory.ts";

@@ -1,4 +1,4 @@
-// One run: load on three nodes and two engines, injuries by the seed, and then the judge.
+// Runs the fault test once: load on three nodes and two engines, faults drawn by the seed, and then the checks.
 
 import { setLimits } from "../harness/limits.ts";
 import { newMember } from "../harness/members.ts";
@@ -16,7 +16,7 @@ export interface Run {
   seed: number;
   injuries: ReadonlyMap<InjuryName, number>;
   verdict: Verdict;
-  /** The verdict on the clients whose answers are kept. Its objections are also in `verdict`. */
+  /** The verdict on the clients whose responses are stored. Its objections are also in `verdict`. */
   kept: KeptVerdict;
   took_ms: number;
 }
@@ -30,10 +30,10 @@ export async function faultRun(options: {
   injuries: number;
   clients: number;
   gap_ms: number;
-  /** What each organization's plan limits, as sluice.yaml has it. */
+  /** The limits of each organization's plan, as in sluice.yaml. */
   plan: { session?: number; concurrent_requests?: number };
   redisIsCluster?: boolean;
-  /** Only the injuries whose name contains one of these words; all by default. */
+  /** Restricts the faults to those whose name contains one of these words; all faults by default. */
   only?: string;
 }): Promise<Run> {
   const started = performance.now();
@@ -70,7 +70,7 @@ export async function faultRun(options: {
   });
 }
 
-/** Two keys of a team, in an organization of their own. */
+/** Creates a team in an organization of its own, and two keys of the team. */
 async function teamOfTwo(rig: Rig): Promise<string[]> {
   await rig.command("org", "create", "team-of-two", "--plan", "faults");
   await rig.command("team", "create", "--org", "team-of-two", "--name", "two");
@@ -79,12 +79,12 @@ async function teamOfTwo(rig: Rig): Promise<string[]> {
   return twoKeys(rig, "--name", "member", "--team", "two");
 }
 
-/** Makes two keys of a person in the team, beside those that belong to nobody. */
+/** Creates two keys of a person in the team, besides the keys that belong to no person. */
 async function keysOfAPerson(rig: Rig): Promise<string[]> {
   const { id: organization } = await rig.command<{ id: string }>("org", "show", "team-of-two");
   const id = await ask(rig.postgres.port, async (db) => {
     const made = await newMember(db, "ann", { organization, team: "two" });
-    // A limit of the person's own, so that their usage is counted from the beginning.
+    // The person has a limit, so that the ledger counts the person's usage from the beginning.
     await setLimits(db, { subject: "person", id: made, organizationId: organization }, { own: { session: 2_000_000 } });
     return made;
   });

@@ -1,4 +1,4 @@
-// Loaded into a node before its program: sets its wall clock wrong, while it runs, by as many milliseconds as a file says.
+// Preloaded into a node: shifts its wall clock, while it runs, by the number of milliseconds that a file contains.
 
 import { readFileSync } from "node:fs";
 

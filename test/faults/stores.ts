@@ -1,5 +1,5 @@
-// A Postgres and a Redis that are killed, frozen and started again on the data that they left. Postgres keeps its real
-// guarantees against a kill (what it has confirmed is in the kernel's hands); only the disk is not waited for.
+// A Postgres and a Redis that are killed, frozen, and restarted on their data. Postgres keeps its usual guarantees when
+// it is killed, because confirmed writes are in the kernel's page cache; with fsync off, they need not be on the disk.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, chownSync, mkdtempSync, renameSync, rmSync } from "node:fs";
@@ -15,13 +15,13 @@ import { until } from "../harness/until.ts";
 export interface Store {
   port: number;
   kill(): Promise<void>;
-  /** Starts the store again; resolves when it answers. */
+  /** Starts the store again; resolves when it accepts queries. */
   start(): Promise<void>;
   freeze(): void;
   thaw(): void;
   /**
-   * Acts as a failover to a replica that lagged behind: all that happens from now until `until` has resolved is
-   * forgotten, confirmed or not. Resolves when the store answers again.
+   * Simulates a failover to a replica that lagged behind: all writes from now until `until` has resolved are lost, even
+   * if they were confirmed. Resolves when the store accepts queries again.
    */
   wakeInThePast(until: () => Promise<void>): Promise<void>;
   stop(): Promise<void>;
@@ -37,7 +37,7 @@ interface StoreProcess {
 
 async function storeOf(process_: StoreProcess): Promise<Store> {
   let child: ChildProcess | null = null;
-  /** Postgres puts each of its processes into a group of its own, so each child gets the signal by itself. */
+  /** Sends a signal to each child process, because Postgres puts each of its processes into a group of its own. */
   const signalGroup = (signal: NodeJS.Signals) => {
     if (!child?.pid || child.exitCode !== null || child.signalCode !== null) return;
     for (const pid of [child.pid, ...childrenOf(child.pid)]) {
@@ -54,7 +54,7 @@ async function storeOf(process_: StoreProcess): Promise<Store> {
       const [program, ...words] = process_.command;
       const isGone = () => child === null || child.exitCode !== null || child.signalCode !== null;
       const answers = async () => {
-        // Postgres refuses to start, and exits, while a process of the one that was killed still lives.
+        // Postgres exits at its start while a process of the killed server still runs.
         if (isGone())
           child = spawn(program!, words, {
             ...account,
@@ -79,7 +79,7 @@ async function storeOf(process_: StoreProcess): Promise<Store> {
       const [now, past] = ["data", "past"].map((name) => join(process_.folder, name)) as [string, string];
       signalGroup("SIGSTOP");
       rmSync(past, { recursive: true, force: true });
-      // A copy of a stopped store's files is what a crash leaves; owner and permissions are kept.
+      // A copy of a stopped store's files is what a crash leaves. `cp -a` keeps owner and permissions.
       await Bun.spawn(["cp", "-a", now, past]).exited;
       signalGroup("SIGCONT");
       await until();
@@ -154,9 +154,10 @@ async function redisWith(settings: readonly string[]): Promise<Store> {
 const slots = ["0 5460", "5461 10922", "10923 16383"];
 
 /**
- * Three Redis nodes with a third of the slots each, behind the port of the first. `kill` kills one node, each in its
- * turn; every other `freeze` freezes one node alone, and the freezes between them all three. Nodes of Sluice find the
- * Redis nodes by the addresses that they announce, so a cut wire to the first cuts no node off from all.
+ * Creates a Redis Cluster of three nodes with a third of the slots each; the port is that of the first node. `kill`
+ * kills one node, in turn. Every other `freeze` freezes one node, and the freezes between them all three. Sluice
+ * connects to the nodes at the addresses that they announce, so cutting the proxy to the first node cuts no Sluice node
+ * off from all of them.
  */
 export async function faultyRedisCluster(): Promise<Store> {
   const clustered = async () =>
@@ -199,10 +200,10 @@ export async function faultyRedisCluster(): Promise<Store> {
   };
 }
 
-/** Runs a query on the Postgres at this port, on a connection of its own. */
+/** Runs queries on the Postgres at this port, on a connection of its own. */
 export async function ask<Answer>(port: number, question: (db: Database) => Promise<Answer>): Promise<Answer> {
-  // Uses the product's own client: the bare driver throws where nobody can catch it when a server dies in the middle of
-  // a statement.
+  // Uses the product's own client: the bare driver throws an error that cannot be caught when a server dies in the
+  // middle of a statement.
   const db = await serverDatabase(`postgres://postgres@127.0.0.1:${port}/postgres`, { connect_ms: 2_000 });
   try {
     return await question(db);

@@ -1,6 +1,6 @@
 /**
- * An unstreamed answer is not delivered before it is complete. If its node dies before that, or the database stays away
- * past the lease, nothing is charged for it, on each protocol. A stream is charged as far as it was delivered.
+ * An unstreamed response is delivered when it is complete. If its node dies before that, or the database stays down
+ * past the lease, it costs nothing, in each protocol. A stream is charged as far as it was delivered.
  */
 import { expect, test } from "bun:test";
 import { tokens } from "../../src/features/simulator/text.ts";
@@ -21,7 +21,7 @@ const asked = (node: Node, stream: boolean) =>
     return { status: response.status, text: await response.text() };
   });
 
-/** The records of the requests that ended after `before` was read, once there are `count` of them. */
+/** Waits for `count` records that `before` does not have, and returns them. */
 async function recordsThen(before: readonly Row[], count: number): Promise<Row[]> {
   const known = new Set(before.map(({ request_id }) => request_id));
   let rows: Row[] = [];
@@ -33,7 +33,7 @@ async function recordsThen(before: readonly Row[], count: number): Promise<Row[]
   return rows;
 }
 
-/** How many open streams the ledger has recorded output of. */
+/** The number of open streams whose output the ledger knows from a checkpoint. */
 const checkpointedStreams = async () => (await openWithOutput(rig.postgres.port)).filter(({ stream }) => stream).length;
 
 test("a node that dies", async () => {
@@ -44,7 +44,7 @@ test("a node that dies", async () => {
   await until(async () => (await checkpointedStreams()) === 3, 20_000, "a checkpoint of each stream");
   await dying.kill();
   await Promise.all(asking);
-  // The tests after this one need the node, also if this one fails.
+  // The node is started again even if this test fails, because later tests need it.
   await dying.start();
   const records = await recordsThen(rows, 6);
   for (const { stream, output_tokens, input_tokens, charged, uncharged, recovered } of records) {

@@ -1,5 +1,5 @@
-// A wire between a node and one of its stores that can be cut: the bytes on it are lost without an error, and new
-// connections get no answer, as across a network that is partitioned.
+// A proxy between a node and one of its stores that can be cut, like a network that is partitioned: bytes are lost
+// without an error, and new connections get no response.
 
 import { connect, createServer, type Server, type Socket } from "node:net";
 
@@ -43,7 +43,7 @@ export async function wireTo(target: number): Promise<Wire> {
     },
     mend() {
       parted = false;
-      // Connections that were open during the cut would never notice that bytes are missing, so they are ended.
+      // Closes the connections that were open during the cut, because their ends would never notice the missing bytes.
       for (const socket of open) socket.destroy();
     },
     close() {

@@ -1,4 +1,5 @@
-// What a client asks for: an answer in one of the three protocols, or one that is passed on in the shape of its engine.
+// Random requests of a client: for a response in one of the three protocols, or for one that the node passes on from
+// its engine unchanged.
 
 import type { Chance } from "./chance.ts";
 import { protocols, type Spoken } from "./protocols.ts";
@@ -8,14 +9,14 @@ export interface Wish {
   spoken: Pick<Spoken, "path" | "token" | "end" | "tokensOf">;
   body: object;
   stream: boolean;
-  /** The output tokens that the engine is asked for. */
+  /** The number of output tokens that the engine is asked for. */
   wanted: number;
   tokensPerSecond: number;
-  /** Set if the answer is passed on as its engine wrote it. */
+  /** Set if the node passes the engine's response on unchanged. */
   passed: { searches: number; isWhole(answer: Answer): boolean } | null;
 }
 
-/** An answer in one piece, without its output. */
+/** The body of an unstreamed response, without its output. */
 export interface Answer {
   usage: Record<string, number>;
   data?: unknown[];
@@ -23,8 +24,8 @@ export interface Answer {
 }
 
 /**
- * Draws what a client asks for. `marker`: a word in the request, by which the engine's record of it is compared with
- * the client's.
+ * Draws a request. `marker` is a unique word in the request, by which the engine's record of it is matched with the
+ * client's.
  */
 export function wishOf(chance: Chance, marker: string, tokensPerSecond: number): Wish {
   if (chance.next() < 0.7) return chatOf(chance, marker, tokensPerSecond);
@@ -44,7 +45,10 @@ function chatOf(chance: Chance, marker: string, tps: number): Wish {
   return { spoken, body, stream, wanted, tokensPerSecond, passed: null };
 }
 
-/** Draws a request for a completion. A long completion may come in one piece, too: its hold is as large as its cap. */
+/**
+ * Draws a request for a completion. Even a long one may be unstreamed, because its hold covers its whole output limit
+ * from the start.
+ */
 function completionOf(chance: Chance, marker: string, tps: number): Wish {
   const stream = chance.next() < 0.5;
   const isLong = chance.next() < 0.04;
@@ -72,7 +76,8 @@ const numbers = { stream: false, wanted: 0, tokensPerSecond: 0 };
 const spokenAt = (path: string) => ({ path, token: /$^/, end: /$^/, tokensOf: () => 0 });
 
 /**
- * Draws a request for embeddings. One answer in six is so large that the node begins to send it before it is complete.
+ * Draws a request for embeddings. One response in six is so large that the node starts to send it before it is
+ * complete.
  */
 function embeddingsOf(chance: Chance, marker: string): Wish {
   const count = chance.next() < 1 / 6 ? 200 + chance.below(300) : 1 + chance.below(20);
