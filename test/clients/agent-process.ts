@@ -1,5 +1,5 @@
-// One run of an agent as a process, in a folder of its own, with a home of its own; the requests that it sent to the service;
-// and the files that it left behind.
+// Runs an agent as a process in a folder of its own, with a home directory of its own. Returns the requests that it
+// sent to the service, and the files in its folder afterwards.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ interface Limits {
   limit_ms: number;
 }
 
-/** Runs the agent to its end, or kills it at the deadline. */
+/** Waits until the agent has ended, and kills it at the deadline. */
 export async function ranUntil(
   command: string[],
   { cwd, env, limit_ms }: Limits,
@@ -38,7 +38,7 @@ export async function ranUntil(
   }
 }
 
-/** Runs the agent to its end. Throws at the deadline. */
+/** Waits until the agent has ended. Throws at the deadline. */
 export async function runToEnd(command: string[], limits: Limits): Promise<Ended> {
   const { isLate, ...ended } = await ranUntil(command, limits);
   const { out, err } = ended;
@@ -51,7 +51,7 @@ export interface AgentFolder extends Disposable {
   home: string;
 }
 
-/** A folder in which an agent works, with these files in it, and a home beside it. */
+/** Creates a folder in which an agent works, with these files in it, and a home directory beside it. */
 export function agentFolder(files: Record<string, string> = {}): AgentFolder {
   const folder = mkdtempSync(join(tmpdir(), "sluice-agent-"));
   const [work, home] = [join(folder, "work"), join(folder, "home")];
@@ -66,17 +66,17 @@ export interface WatchedRun extends Ended {
 }
 
 export interface Watching {
-  /** The agent's name, for the error if it wants to leave this machine. */
+  /** The agent's name, for the error that is thrown if it tries to reach another machine. */
   name: string;
-  /** The base URL of the service; a function returns the URL of the node for a new connection. */
+  /** The base URL of the service, or a function that returns the base URL of the node for each new connection. */
   url: string | (() => string);
   instead?: Instead | undefined;
   limit_ms: number;
 }
 
 /**
- * Runs an agent behind a proxy that lists its requests to the service. `started` gets the proxy's URL, and returns the
- * agent's command and its own variables.
+ * Runs an agent behind a proxy that records its requests to the service. `started` gets the proxy's URL, and returns
+ * the agent's command and its environment variables.
  */
 export async function runWatched(
   { work, home }: Pick<AgentFolder, "work" | "home">,

@@ -29,7 +29,7 @@ import { checkedFetch, thrown } from "./sdk.ts";
 setDefaultTimeout(60_000);
 
 let service: Service;
-/** A client whose answers are all checked against the contract. */
+/** The SDK's client. Every response to it is checked against the contract. */
 let client: Anthropic;
 beforeAll(async () => {
   service = await startService({ engine: { directives: "", namesModel: false } });
@@ -206,7 +206,7 @@ describe("tools", () => {
     expect(asked).toEqual(["first string", "second string"]);
     const [block] = done.content;
     expect(block?.type === "text" && block.text).toContain("first has run");
-    // The requests that were refused because of their thread reached no engine, so the engine got one request a turn.
+    // The requests that were refused because of their thread reached no engine, so the engine got one request per turn.
     expect(requests() - before).toBe(2);
   });
 });

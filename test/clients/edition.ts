@@ -1,10 +1,12 @@
-// The versions at which a suite runs its clients, and the result of a run.
+// The versions of the clients that a test suite runs, and the result of a run.
 
 import { resolve } from "node:path";
 import { command } from "../../scripts/command.ts";
 import { type Counts, countsOf } from "../../scripts/counts.ts";
 
-/** `pinned`: the versions that this repository names. `newest`: those that the registry calls the latest. */
+/**
+ * `pinned`: the versions that this repository pins. `newest`: the versions that the package registry calls the latest.
+ */
 export const editions = ["pinned", "newest"] as const;
 export type Edition = (typeof editions)[number];
 
@@ -16,10 +18,13 @@ export interface Ran {
 
 export type Suite = (edition: Edition) => Promise<Ran>;
 
-/** Thrown if something that the suite needs is not on this machine, and cannot be fetched. */
+/** Thrown if something that the suite needs is not on this machine and cannot be downloaded. */
 export class CannotRun extends Error {}
 
-/** Runs checks, whose paths may be relative to this folder. The processes that the checks start end with them. */
+/**
+ * Runs the files of checks, whose paths may be relative to this folder. Processes that the checks start are ended with
+ * them.
+ */
 export async function ranChecks(
   paths: readonly string[],
   how: { limit_ms: number; environment: Record<string, string>; test_ms?: number },
@@ -30,7 +35,7 @@ export async function ranChecks(
   return countsOf(output, code);
 }
 
-/** A suite whose clients have only the pinned version. */
+/** Creates a suite whose clients are run at their pinned versions only. */
 export function onlyPinned(versions: string, run: () => Promise<Counts>): Suite {
   return async (edition) => {
     if (edition === "newest") throw new CannotRun("It has no other version than the pinned one.");
@@ -38,7 +43,7 @@ export function onlyPinned(versions: string, run: () => Promise<Counts>): Suite 
   };
 }
 
-/** A text of each name with its version. */
+/** A list of the names, each with its version, as text. */
 export function listed(versions: Record<string, string>): string {
   return Object.entries(versions)
     .map(([name, version]) => `${name} ${version}`)

@@ -1,6 +1,6 @@
-// Keys whose requests are refused for a limit: an agent shows why, and sends the request once. There is a key of a team in
-// Berlin that has used its $50 for the month, to the last nano; a key of an organization that has used up its week; and a
-// key with a limit that a request exceeds by itself.
+// Creates keys whose requests are refused because of a limit, for tests that an agent shows the reason and does not
+// retry. The keys are: one of a team in the time zone of Berlin that has used exactly its $50 for the month; one of an
+// organization that has used up its limit for the week; and one with a limit that is smaller than a single request.
 
 import { engineModel, type Service, startService, upstreamName } from "../harness/engine.ts";
 
@@ -16,7 +16,7 @@ export async function usedUpKey(service: Service): Promise<string> {
   return key;
 }
 
-/** Limits that no request of an agent fits into, and the message that says so. */
+/** Limits that are smaller than any request of an agent, and the error message for each. */
 export const tooSmall: [limit: string, why: RegExp][] = [
   ["tokens_per_minute=1000", /more than the key \S+'s whole limit of 1,000 tokens a minute/],
   ["week=0.0001", /more than the key \S+'s whole \$0\.0001 for this week/],
@@ -36,7 +36,7 @@ const dear = "acme/dear";
 const prices = "{ input: 0, output: 10000 }";
 const budgetTokens = 5_000;
 
-/** The whole message of the limit; a client may break its lines. */
+/** The complete error message about the limit. A client may break it into lines. */
 export const spentMessage =
   /The\s+team\s+research\s+has\s+used\s+its\s+\$50\.00\s+for\s+this\s+month\.\s+It\s+starts\s+anew\s+on\s+1\s+\w+\s+(\d{4}\s+)?00:00\s+\(Europe\/Berlin\)/;
 

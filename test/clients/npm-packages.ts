@@ -6,8 +6,8 @@ import { CannotRun, type Edition, listed } from "./edition.ts";
 import { succeed } from "./virtual-environment.ts";
 
 /**
- * The pinned version of each package by name. `newest` is the range to take the newest from, for packages whose latest
- * version of all is not wanted.
+ * The pinned version of each package, by the package's name. `newest` is the version range from which the newest
+ * version is taken, for packages that must stay in a range.
  */
 export type Wanted = Record<string, string | { pinned: string; newest: string }>;
 
@@ -17,7 +17,7 @@ export interface Installed {
   versions: string;
 }
 
-/** Installs the packages. `name`: the folder below .cache/clients. The newest versions are fetched each time. */
+/** Installs the packages. `name` is the folder below .cache/clients. The newest versions are downloaded each time. */
 export async function npmPackages(name: string, wanted: Wanted, edition: Edition): Promise<Installed> {
   const folder = join(process.cwd(), ".cache/clients", name, edition);
   const dependencies = Object.fromEntries(

@@ -1,5 +1,5 @@
-// The suites of clients from npm, unchanged, against the service in front of an engine of ours: which packages, which checks,
-// and the variables in which the checks find the programs. Their traffic stays on this machine.
+// The suites of unmodified clients from npm against the service in front of a simulated engine: the packages, the files
+// of checks, and the environment variables that tell the checks where the programs are. No traffic leaves this machine.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -14,13 +14,13 @@ const claudeCode: Wanted = { "@anthropic-ai/claude-code": "2.1.332" };
 
 interface NpmSuite {
   wanted: Wanted;
-  /** The paths of the checks. */
+  /** The paths of the files with the checks. */
   checks: string[];
   environment: (packages: Installed) => Record<string, string>;
   minutes: number;
 }
 
-/** Makes a suite. `name`: the folder of its packages below .cache/clients. */
+/** Creates a suite. `name` is the folder of its packages below .cache/clients. */
 function suiteOf(name: string, { wanted, checks, environment, minutes }: NpmSuite): Suite {
   return async (edition) => {
     const packages = await npmPackages(name, wanted, edition);
@@ -47,7 +47,9 @@ export const codexSuite = suiteOf("codex", {
   checks: ["codex.checks.ts", "compaction.checks.ts", "engines.checks.ts"].map((file) => `codex/${file}`),
 });
 export const codexTurnsSuite = suiteOf("codex", { ...asCodex, checks: ["codex/turns.checks.ts"] });
-/** Claude Code, Codex and opencode by a person's sign-in, against a node whose issuer is oidc-provider. */
+/**
+ * Claude Code, Codex and opencode, used with a person's sign-in instead of a key; the node's issuer is oidc-provider.
+ */
 export const signInSuite = suiteOf("sign-in", {
   wanted: { ...claudeCode, ...codex, ...opencode },
   checks: ["sign-in/agents.checks.ts"],
@@ -67,7 +69,7 @@ export const piSuite = suiteOf("pi", {
   minutes: 15,
 });
 
-/** The AI SDK and the OpenAI Agents SDK, over Responses. */
+/** The AI SDK and the OpenAI Agents SDK, which use the Responses protocol. */
 export const aiSuite: Suite = (edition) =>
   withinMachine((trapped) => {
     const wanted = {
@@ -81,7 +83,7 @@ export const aiSuite: Suite = (edition) =>
     return suiteOf("ai", { wanted, checks: ["ai/ai.checks.ts"], environment, minutes: 5 })(edition);
   });
 
-/** The last three majors of the AI SDK, each with the version of its packages that is pinned. */
+/** The last three major versions of the AI SDK, each with the pinned versions of its packages. */
 const majors: Record<string, Wanted> = {
   "5": aiSdk({ ai: "5.0.277", openai: "2.0.130", anthropic: "2.0.112", "openai-compatible": "1.0.61" }),
   "6": aiSdk({ ai: "6.0.325", openai: "3.0.141", anthropic: "3.0.140", "openai-compatible": "2.0.92" }),
@@ -93,7 +95,9 @@ const langchain: Wanted = {
   "@langchain/anthropic": "1.5.11",
 };
 
-/** The packages of the AI SDK. With `--newest`, the newest versions are taken from the pinned majors. */
+/**
+ * The packages of one major version of the AI SDK. With `--newest`, the newest versions within that major are taken.
+ */
 function aiSdk(pinned: Record<string, string>): Wanted {
   const both = Object.entries(pinned).map(([name, version]) => [
     name === "ai" ? name : `@ai-sdk/${name}`,
@@ -122,8 +126,8 @@ export async function limitsSuite(edition: Edition): ReturnType<Suite> {
 }
 
 /**
- * The path of Claude Code's executable in its package for this platform. The launcher in the main package is a stub
- * until its install script has run, so the script is not necessary.
+ * The path of Claude Code's executable in its package for this platform. It is used because the launcher in the main
+ * package works only after the package's install script has run, and install scripts are not run.
  */
 export function claudeIn(packages: Installed): string {
   const platform = `@anthropic-ai/claude-code-${machine}`;
@@ -134,7 +138,7 @@ function opencodeIn(packages: Installed): string {
   return fileIn(packages, [`opencode-${machine}/bin/opencode`, `opencode-${machine}/bin/opencode.exe`], "opencode");
 }
 
-/** The path of Codex's own program, which is in a separate package for each kind of machine. */
+/** The path of Codex's executable, which is in a separate package for each platform. */
 export function codexIn({ folder }: Installed): string {
   const cwd = join(folder, "node_modules/@openai", `codex-${machine}`);
   const name = process.platform === "win32" ? "codex.exe" : "codex";

@@ -1,6 +1,7 @@
 /**
- * The official openai SDK for TypeScript by Responses, unchanged but for base URL, key and model id, against the service in
- * front of an engine over HTTP: what its users do works, and each refusal is an error of the class that they expect.
+ * The official openai SDK for TypeScript with the Responses protocol, unchanged except for base URL, key and model ID,
+ * against the service in front of an engine over HTTP: the SDK's features work, and each refusal is an error of the
+ * class that the SDK documents.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI, {
@@ -29,7 +30,7 @@ import { usedUpKey, weekly } from "./limited-keys.ts";
 import { checkedFetch, errorOf, expectRefusal, leaving, leavingBySignal, type Refusal, thrown } from "./sdk.ts";
 
 let service: Service;
-/** The SDK's client, with every answer checked against the contract. */
+/** The SDK's client. Every response to it is checked against the contract. */
 let client: OpenAI;
 beforeAll(async () => {
   service = await startService({ engine: { directives: "", namesModel: false }, plans: weekly });
@@ -61,7 +62,7 @@ const textOf = ({ output }: Pick<ModelResponse, "output">) =>
     .join("");
 const ask = (body: Partial<ResponseCreateParamsNonStreaming>) => client.responses.create({ model, ...body });
 
-/** The ways to send one request: without streaming, and with both ways of streaming. */
+/** The ways to send one request: without streaming, and with the SDK's two ways of streaming. */
 const ways: [string, (body: ResponseCreateParamsNonStreaming) => Promise<ModelResponse>][] = [
   ["create", (body) => client.responses.create(body)],
   ["stream()", ({ stream: _, ...body }) => client.responses.stream(body).finalResponse()],
@@ -242,7 +243,7 @@ describe("tools", () => {
   const results = (output: ResponseOutputItem[]): ResponseInputItem[] =>
     callsIn(output).map(({ call_id, name }) => ({ type: "function_call_output", call_id, output: `${name} is fine` }));
 
-  /** Makes the request of the next turn from the turns before it. */
+  /** Returns the fields of the next turn's request, given the responses and the inputs of the turns before it. */
   type Next = (before: ModelResponse[], inputs: ResponseInputItem[][]) => Partial<ResponseCreateParamsNonStreaming>;
   const replays: Record<string, Next> = {
     "all items sent again": (before, inputs) => ({
@@ -519,7 +520,7 @@ describe("a WebSocket", () => {
   type Message = Extract<Awaited<ReturnType<ReturnType<ResponsesWS["stream"]>["next"]>>["value"], { type: "message" }>;
   const lasts = ["response.completed", "response.failed", "response.incomplete", "error"];
 
-  /** Sends an event, and returns the last event of the answer to it. */
+  /** Sends an event, and returns the last event of the response to it. */
   async function answered(ws: ResponsesWS, event: Parameters<ResponsesWS["send"]>[0]): Promise<Message["message"]> {
     const events = ws.stream();
     ws.send(event);

@@ -1,6 +1,6 @@
 /**
- * The official openai SDK for TypeScript, unchanged but for base URL, key and model id, against the service in front of an
- * engine over HTTP: what its users do works, and each refusal is an error of the class that they expect.
+ * The official openai SDK for TypeScript, unchanged except for base URL, key and model ID, against the service in front
+ * of an engine over HTTP: the SDK's features work, and each refusal is an error of the class that the SDK documents.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI, {
@@ -20,7 +20,7 @@ import { model, plainModel, type Service, says, smallModel, startService, words 
 import { checkedFetch, errorOf, expectRefusal, leaving, leavingBySignal, type Refusal } from "./sdk.ts";
 
 let service: Service;
-/** The SDK's client, with every answer checked against the contract. */
+/** The SDK's client. Every response to it is checked against the contract. */
 let client: OpenAI;
 beforeAll(async () => {
   service = await startService({ engine: { directives: "", namesModel: false } });
@@ -331,7 +331,7 @@ describe("errors", () => {
     const started = performance.now();
     const error = await errorOf(chat({ messages: says("status=503 retry-after=1") }, clientWith(service.key, 1)));
     expect(error.status).toBe(503);
-    // For each of the SDK's two tries, the service itself asks the model's only engine twice.
+    // The SDK sends the request twice, and for each of these the service sends it twice to the model's only engine.
     expect(requests() - before).toBe(4);
     expect(performance.now() - started).toBeGreaterThan(900);
   });

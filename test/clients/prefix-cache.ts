@@ -1,15 +1,15 @@
-// The usage that an engine reports for its prompts: how many tokens they have, and how many of these are cached from the
-// request before.
+// Simulates the usage that an engine reports for a prompt: its number of tokens, and how many of them were cached by
+// the request before.
 
 import { vocabularies } from "../../src/features/tokenizers/vocabularies.ts";
 import type { ChatAsked, EngineUsage, Turn } from "./scripted-engine.ts";
 
-/** vLLM keeps what it has computed in blocks of this many tokens. */
+/** The size in tokens of the blocks in which vLLM caches prompts. */
 const block_tokens = 16;
 
 /**
- * Makes the function that returns an engine's usage for a request and its turn. If `cached`, the engine caches prefixes
- * and reports it. Otherwise its reports say nothing of a cache.
+ * Returns a function that computes an engine's usage for a request and its turn. If `cached`, the engine caches
+ * prefixes of prompts and reports the cached tokens. Otherwise its usage does not mention a cache.
  */
 export async function usageReport(cached: boolean): Promise<(asked: ChatAsked, turn: Turn) => EngineUsage> {
   const countTokens = await vocabularies().o200k_harmony();
@@ -28,13 +28,13 @@ export async function usageReport(cached: boolean): Promise<(asked: ChatAsked, t
   };
 }
 
-/** Makes up the usage from the lengths of request and answer, about four characters a token. */
+/** Estimates the usage from the lengths of the request and the response, at about four characters per token. */
 export function usageByLength(asked: ChatAsked, turn: Turn): EngineUsage {
   const tokens = (value: unknown) => Math.ceil(JSON.stringify(value).length / 4);
   return { prompt_tokens: tokens(asked), completion_tokens: tokens(turn) };
 }
 
-/** The prompt as a chat template writes it: the tools, and then the messages in order. */
+/** The prompt in the order of a chat template: the tools, and then the messages. */
 function promptOf({ tools = [], messages }: ChatAsked): string {
   const said = messages.map(({ role, content, tool_calls = [] }) => {
     const text = typeof content === "string" ? content : JSON.stringify(content ?? "");

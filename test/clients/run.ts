@@ -80,7 +80,10 @@ const suites: Record<string, Suite> = {
   operations: operationSuite,
   leavers: leaversSuite,
 };
-/** Suites that take half an hour or gigabytes each: `all` skips them; they run only when they are named. */
+/**
+ * Suites that take half an hour or gigabytes each. `all` skips them; they run only if they are named on the command
+ * line.
+ */
 const named = ["engine", "engines", ...Object.keys(realEngineSuites), "operations", "leavers"];
 
 interface Row {
@@ -111,8 +114,8 @@ async function main(): Promise<void> {
 }
 
 /**
- * Runs a suite once, and returns its row. A suite that cannot run has failed if it was asked for by name, and is
- * skipped if `all` was.
+ * Runs a suite once, and returns its row of the table. A suite that cannot run counts as failed if it was named on the
+ * command line, and as skipped if `all` was given.
  */
 async function rowOf(suite: string, edition: Edition, how: { isAsked: boolean }): Promise<Row> {
   const skipped = (reason: string) => ({ suite, edition, versions: "", counts: { ...nothing, skipped: 1 }, reason });

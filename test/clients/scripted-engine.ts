@@ -1,12 +1,12 @@
-// An engine that answers as a test's script has it, turn by turn, and remembers its requests: for agents, whose work takes
-// more turns than the simulator plays.
+// An engine that responds as a test's script says, turn by turn, and records its requests. It is for tests of agents,
+// which need more turns than the simulator supports.
 
 export interface Turn {
   reasoning?: string;
   text?: string;
-  /** The tool calls of this turn, all in one answer. `arguments` is JSON text, or an object to be written as JSON. */
+  /** The tool calls of this turn, all in one response. `arguments` is JSON text, or an object to be written as JSON. */
   calls?: { name: string; arguments: string | object }[];
-  /** The fragments of the calls alternate, one fragment of each call at a time. */
+  /** Sends the fragments of the calls in alternation: one fragment of each call, then the next of each. */
   interleaved?: true;
   /** The finish reason, unless it follows from the calls or the end of the text. */
   finish?: "length" | "content_filter";
@@ -14,11 +14,11 @@ export interface Turn {
   refuses?: { code: string; message: string };
   /** Breaks the connection before the finish reason is sent. */
   cut?: true;
-  /** Milliseconds between the head of the answer and its first piece. */
+  /** Milliseconds between the response's headers and its first chunk. */
   silent_ms?: number;
 }
 
-/** The members of a Chat Completions request that tests look at. */
+/** The members of a Chat Completions request that tests read. */
 export interface ChatAsked {
   messages: {
     role: string;
@@ -39,8 +39,8 @@ export interface ScriptedEngine {
   /** The base URL, with `/v1`. */
   url: string;
   /**
-   * From now on plays these turns in order, or the turn that the function returns for each request. Forgets earlier
-   * requests.
+   * Sets the turns for the next requests, in order, or a function that returns the turn for each request. Clears the
+   * recorded requests.
    */
   play(turns: Turn[] | ((asked: ChatAsked) => Turn)): void;
   /** The requests since the last `play`. */
@@ -50,19 +50,19 @@ export interface ScriptedEngine {
 
 const piece_chars = 16;
 const cut_pause_ms = 20;
-/** The last two chunks of an answer: the finish reason, and then the usage. */
+/** The last two chunks of a response: the finish reason, and then the usage. */
 const ending_chunks = 2;
 
 /**
- * Starts the engine. `report` returns the usage that the engine reports for a turn; without it the engine reports 100
- * prompt tokens and a token per delta.
+ * Starts the engine. `report` returns the usage that the engine reports for a turn. Without it the engine reports 100
+ * prompt tokens, and one output token per delta.
  */
 export function startScriptedEngine(report?: (asked: ChatAsked, turn: Turn) => EngineUsage): ScriptedEngine {
   const script: { next(asked: ChatAsked): Turn | undefined; asked: ChatAsked[] } = { next: () => undefined, asked: [] };
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    // In development mode Bun would print an unhandled error for every cut.
+    // In development mode, Bun would print an unhandled error for every connection that the script breaks.
     development: false,
     idleTimeout: 0,
     error: () => new Response(null, { status: 500 }),
@@ -102,7 +102,8 @@ function bodyOf(turn: Turn, usage?: EngineUsage): ReadableStream<string> {
       const next = frames.shift();
       if (next !== undefined) controller.enqueue(next);
       else if (cut) {
-        // Waits until the bytes that were written have left: a reset would discard those that are still on their way.
+        // Waits until the operating system has sent the written bytes, because a connection reset would discard unsent
+        // ones.
         await Bun.sleep(cut_pause_ms);
         controller.error(new Error("cut, as the script has it"));
       } else controller.close();
@@ -137,7 +138,7 @@ function chunksOf(
   ];
 }
 
-/** The first item of each list, then the second of each, and so on. */
+/** Interleaves lists: the first item of each list, then the second of each, and so on. */
 function inTurn<Item>(lists: Item[][]): Item[] {
   const longest = Math.max(0, ...lists.map((list) => list.length));
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();

@@ -1,4 +1,4 @@
-// What the checks of OpenAI's SDK have in common, by Chat Completions and by Responses.
+// Helpers of the tests of OpenAI's SDK, for Chat Completions and for Responses.
 
 import { expect } from "bun:test";
 import OpenAI, { APIError } from "openai";
@@ -7,18 +7,17 @@ import { until } from "../harness/until.ts";
 
 type Fetch = NonNullable<NonNullable<ConstructorParameters<typeof OpenAI>[0]>["fetch"]>;
 
-/** A fetch for an SDK that checks every answer against the contract. */
+/** A fetch for an SDK that checks every response against the contract. */
 export function checkedFetch({ url, fetch }: Pick<Service, "url" | "fetch">): Fetch {
   return (address, init) => fetch(String(address).slice(url.length), init);
 }
 
-/** The reason with which a promise is rejected; undefined if it is not rejected. */
+/** The reason with which a promise rejects; undefined if it resolves. */
 export const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
   new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
 
 /**
- * The error of OpenAI's SDK with which a promise is rejected. Checks that the error and its body have the same request
- * id.
+ * The error of OpenAI's SDK with which a promise rejects. Checks that the error and its body have the same request ID.
  */
 export async function errorOf(promise: PromiseLike<unknown>): Promise<APIError> {
   const error = await thrown(promise);
@@ -28,7 +27,7 @@ export async function errorOf(promise: PromiseLike<unknown>): Promise<APIError> 
   return error;
 }
 
-/** A refusal: how it is provoked, the class of its error, and members of the error. */
+/** A refusal: the request that provokes it, the class of its error, and members of the error. */
 export type Refusal = [
   name: string,
   provoke: () => PromiseLike<unknown>,
@@ -43,8 +42,9 @@ export async function expectRefusal(provoke: Refusal[1], kind: Refusal[2], membe
 }
 
 /**
- * Leaves an answer in the middle, with the SDK's own fetch, so that nothing of the harness is between the SDK and the
- * socket. Checks that the service closes its request to the engine within a second. Returns what `leave` returns.
+ * Closes the connection in the middle of a response. Uses the SDK's own fetch, so that no test code is between the SDK
+ * and the socket. Checks that the service closes its request to the engine within a second. Returns the result of
+ * `leave`.
  */
 export async function leaving<Result>(
   { url, key, engine }: Service,
@@ -57,7 +57,7 @@ export async function leaving<Result>(
   return result;
 }
 
-/** Leaves an answer that is not streamed, once the engine has been asked. */
+/** Aborts an unstreamed request once the engine has received it. */
 export async function leavingBySignal(
   service: Service,
   ask: (client: OpenAI, how: { signal: AbortSignal }) => PromiseLike<unknown>,

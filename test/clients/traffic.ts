@@ -1,4 +1,5 @@
-// Records the requests that an agent sends to the service; and a trap for those that it would send to other machines.
+// Two proxies for agents: one records the requests that an agent sends to the service, the other records and refuses
+// all requests to other machines.
 
 export interface Asked {
   /** The method; `WS` for a message on a WebSocket, which counts as a request. */
@@ -7,21 +8,21 @@ export interface Asked {
   headers: Headers;
   /** The parsed body; null where it is not JSON. */
   body: Record<string, unknown> | null;
-  /** The length of the body. */
+  /** The length of the body in bytes. */
   bytes: number;
   /**
-   * The status of the answer. For a message on a WebSocket 200, or the status of the error; 101 for the WebSocket
-   * itself.
+   * The status of the response. For a message on a WebSocket it is 200, or the status in the error event; for the
+   * upgrade to a WebSocket it is 101.
    */
   status: number;
 }
 
-/** Answers a request in the service's place. If it returns undefined, the request goes to the service. */
+/** Returns a response to send in place of the service's own, or undefined to forward the request to the service. */
 export type Instead = (asked: Omit<Asked, "status">, before: readonly Asked[]) => Response | undefined;
 
 /**
  * A proxy between an agent and the service at `url`, or at the URL that a function returns for each request. It lists
- * requests in the order in which they were answered.
+ * the requests in the order of their responses.
  */
 export function watched({ url: to, instead }: { url: string | (() => string); instead?: Instead }) {
   const asked: Asked[] = [];
@@ -62,14 +63,14 @@ export function watched({ url: to, instead }: { url: string | (() => string); in
   return { asked, url: `http://127.0.0.1:${server.port}`, stop: () => void server.stop(true) };
 }
 
-/** A WebSocket between an agent and the service. */
+/** The two ends of a WebSocket between an agent and the service. */
 interface Passing {
   head: Omit<Asked, "status">;
   service: WebSocket;
   asks(text: string, agent: Bun.ServerWebSocket<Passing>): void;
 }
 
-/** The WebSocket to the service; null if the service refuses it. */
+/** Opens the WebSocket to the service. Returns null if the service refuses it. */
 async function openedAt(url: string, from: Headers): Promise<WebSocket | null> {
   const headers = Object.fromEntries([...from].filter(([name]) => !/^(host|connection|upgrade|sec-.*)$/.test(name)));
   const socket = new WebSocket(url.replace("http", "ws"), { headers });
@@ -79,7 +80,7 @@ async function openedAt(url: string, from: Headers): Promise<WebSocket | null> {
   return promise;
 }
 
-/** Forwards messages, and records each request with its status when the last event of its answer comes. */
+/** Forwards messages, and records each request with its status when the last event of its response arrives. */
 function passing(service: WebSocket, head: Omit<Asked, "status">, asked: Asked[]): Passing {
   const open: Omit<Asked, "status">[] = [];
   return {
@@ -101,7 +102,10 @@ function passing(service: WebSocket, head: Omit<Asked, "status">, asked: Asked[]
   };
 }
 
-/** Does work whose programs get these environment variables. Throws if the programs tried to reach another machine. */
+/**
+ * Runs work with environment variables that direct its programs' traffic to a proxy. Throws if they tried to reach
+ * another machine.
+ */
 export async function withinMachine<Result>(
   work: (env: Record<string, string>) => Promise<Result>,
   who = "They",
@@ -116,7 +120,7 @@ export async function withinMachine<Result>(
   }
 }
 
-/** A proxy that lets nothing through: it records every attempt to reach another machine. */
+/** A proxy that forwards nothing, and records every attempt to reach another machine. */
 export function outsideTrap() {
   const caught: string[] = [];
   const listener = Bun.listen({

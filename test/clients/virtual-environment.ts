@@ -1,5 +1,5 @@
-// A Python environment of our own, with exactly the packages that a requirements.txt names, or with the newest versions of
-// the requested ones.
+// Creates Python virtual environments, with exactly the packages of a requirements.txt, or with the newest versions of
+// the requested packages.
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,10 +9,11 @@ import { CannotRun, type Edition, listed } from "./edition.ts";
 const install_ms = 10 * 60_000;
 
 export interface PythonPackages {
-  /** The path of a file that pins all packages. */
+  /** The path of the requirements file, which pins all packages. */
   requirements: string;
   /**
-   * The packages under test, with their extras. At the newest versions, pip chooses the packages that they depend on.
+   * The packages under test, with their extras. With the newest versions, pip chooses the versions of their
+   * dependencies.
    */
   meant: readonly string[];
   /** The environment's folder below .cache/clients. */
@@ -37,13 +38,16 @@ export async function pythonFor({ requirements, meant, folder }: PythonPackages,
 
 export interface InstallOptions {
   limit_ms?: number;
-  /** Path of a file of versions that replace those which the packages ask for. pip cannot do that, so uv installs then. */
+  /**
+   * The path of a file with versions that override those which packages require. pip has no such option, so uv installs
+   * then.
+   */
   overrides?: string;
 }
 
 /**
- * Returns the path of the environment's `python`. The environment is made once for each content of the requirements
- * file. `name` is its folder below .cache/clients.
+ * Returns the path of the environment's `python`. A new environment is created whenever the content of the requirements
+ * file changes. `name` is its folder below .cache/clients.
  */
 export async function pythonWith(requirements: string, name: string, options: InstallOptions = {}): Promise<string> {
   const { limit_ms = install_ms, overrides } = options;
@@ -66,7 +70,7 @@ export async function pythonWith(requirements: string, name: string, options: In
 }
 const uv = "uv==0.13.9";
 
-/** The `python` of an environment with the newest versions, fetched anew each time. */
+/** Returns the `python` of an environment with the newest versions, which are downloaded each time. */
 async function newestPython(name: string, packages: readonly string[]): Promise<string> {
   const folder = join(".cache/clients", name);
   const python = join(folder, "bin/python");

@@ -1,6 +1,6 @@
 /**
- * The AI SDK's own OpenAI provider and the OpenAI Agents SDK, over Responses, which is the default of both, against the
- * service in front of an engine that plays a script: `npm run test:clients -- ai`.
+ * The AI SDK's own OpenAI provider and the OpenAI Agents SDK, both with their default protocol, Responses, against the
+ * service in front of an engine that follows a script: `npm run test:clients -- ai`.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { z } from "zod";
@@ -39,7 +39,7 @@ beforeEach(() => {
 
 const weather = (city: string) => ({ name: "weather", arguments: { city } });
 const thought = "Rome and Oslo first, and Bonn after them.";
-/** A script of two tool calls at once, one more tool call, and the answer. */
+/** A script of three turns: two tool calls in one response, one more tool call, and the final text. */
 const threeTurns: Turn[] = [
   { reasoning: thought, text: "Let me look.", calls: [weather("Rome"), weather("Oslo")] },
   { calls: [weather("Bonn")] },
@@ -48,7 +48,9 @@ const threeTurns: Turn[] = [
 const parameters = z.object({ city: z.string() });
 const weatherOf = async ({ city }: { city: string }) => `${city} is fine`;
 
-/** What the last request to the engine contained: the agent's texts, thoughts and calls, and the tools' results. */
+/**
+ * The content of the last request to the engine: the agent's texts, its reasoning and calls, and the tools' results.
+ */
 function heard() {
   const messages = engine.asked.at(-1)?.messages ?? [];
   return messages.flatMap(({ role, content, reasoning_content, tool_calls }) => {

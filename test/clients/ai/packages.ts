@@ -1,4 +1,5 @@
-// The parts of the fetched packages that the checks use, as types: the packages do not exist when types are checked.
+// Types of the parts of the installed packages that the checks use. They are declared here because the packages are not
+// installed when types are checked.
 
 import type { z } from "zod";
 

@@ -1,4 +1,5 @@
-// One run of Claude Code in a folder of its own, with a home of its own, and the requests that it sent to the service.
+// Runs Claude Code once in a folder of its own, with a home directory of its own, and records its requests to the
+// service.
 
 import { agentFolder, runWatched, type WatchedRun } from "../agent-process.ts";
 import type { Instead } from "../traffic.ts";
@@ -6,7 +7,7 @@ import type { Instead } from "../traffic.ts";
 const standardRun_ms = 120_000;
 
 export interface Run extends Pick<WatchedRun, "asked" | "took_ms"> {
-  /** The text that Claude Code printed as its answer, or as its error. */
+  /** The text that Claude Code printed as the result, or as its error. */
   result: string;
   failed: boolean;
   usage: { input_tokens: number; output_tokens: number };

@@ -1,6 +1,6 @@
 /**
- * Claude Code, unchanged, against the service in front of the simulator: `npm run test:clients -- claude`. What its
- * users do works, a limit stops it at once, and it recovers by itself from an engine's faults.
+ * Claude Code, unchanged, against the service in front of the simulator: `npm run test:clients -- claude`. Its features
+ * work, a limit stops it without retries, and it recovers by itself from an engine's faults.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 const files = { "one.txt": "the word is apple\n", "two.txt": "the word is pear\n" };
-/** A prompt that leads to two tool calls in one turn, and then to an answer that repeats their results. */
+/** A prompt that makes the model call two tools in one turn, and then repeat their results in its final text. */
 const readBoth = (folder: string) => {
   const call = (name: string) => `call=Read:${btoa(JSON.stringify({ file_path: `${folder}/${name}` }))}`;
   const calls = Object.keys(files).map(call);
@@ -130,7 +130,7 @@ describe("a refusal", () => {
 
 describe("the context window of a model that it does not know", () => {
   /**
-   * Whether Claude Code compacts its conversation after two tool calls, the second of which is reported with this
+   * Whether Claude Code compacts its conversation after two tool calls. The usage of the second response reports this
    * number of input tokens. All other requests go to the service.
    */
   const compacts = async (inputTokens: number) => {
@@ -179,7 +179,7 @@ test("an engine that breaks off in the middle is asked again, and the work goes 
   }
 });
 
-/** A stream of Messages that reports this number of input tokens and calls the tool Read. */
+/** A Messages stream that reports this number of input tokens and calls the tool Read. */
 function callAfter(inputTokens: number): Response {
   const cached = { cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
   const usage = { input_tokens: inputTokens, output_tokens: 20, ...cached };
@@ -198,7 +198,7 @@ function callAfter(inputTokens: number): Response {
   return new Response(frames.join(""), { headers: { "content-type": "text/event-stream" } });
 }
 
-/** An engine whose first stream breaks off after its first few hundred bytes, in the middle of the answer. */
+/** An engine whose first stream breaks off after a few hundred bytes, in the middle of the response. */
 function breakingOnce(url: string) {
   let broken = 0;
   const server = Bun.serve({

@@ -1,6 +1,6 @@
 /**
- * How much of a plan Claude Code uses: the cost of one task, on a model whose engine reports cached tokens and on one
- * whose engine does not. README.md and docs/clients.md name the figures.
+ * Measures how much of a plan Claude Code uses: the cost of one task, on a model whose engine reports cached tokens and
+ * on one whose engine does not. README.md and docs/clients.md state the figures.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -30,7 +30,7 @@ const reading = (folder: string): Turn[] =>
     calls: [{ name: "Read", arguments: { file_path: join(folder, name) } }],
   }));
 
-/** The nanos of a starter plan that one run of Claude Code uses. */
+/** Runs Claude Code once, and returns how much of the starter plan's limit that used, in nanos. */
 async function takenBy(kind: "cached" | "uncached", turnsIn: (folder: string) => Turn[]): Promise<number> {
   const engine = startScriptedEngine(await usageReport(kind === "cached"));
   const service = await startSluice({ env: { SLUICE_UPSTREAM_URL: engine.url } });
@@ -72,7 +72,7 @@ async function settledNanos(service: Sluice): Promise<number> {
   return nanosOf(month.used);
 }
 
-/** The cost of one task in nanos, as docs/clients.md names it. */
+/** The cost of one task in nanos, as docs/clients.md states it. */
 function figures(): { cached: number; uncached: number } {
   const text = readFileSync(join(root, "docs/clients.md"), "utf8");
   const said = /costs about \$(0\.\d+) on .*?, and \$(0\.\d+) if it does not/.exec(text);

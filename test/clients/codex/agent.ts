@@ -1,4 +1,4 @@
-// One run of Codex in a folder of its own, with a home of its own, and the requests that it sent to the service.
+// Runs Codex once in a folder of its own, with a home directory of its own, and records its requests to the service.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,28 +9,28 @@ import type { Instead } from "../traffic.ts";
 const run_ms = 90_000;
 
 /**
- * Codex knows models by the part of the id after the slash. For this model, Codex declares its tool for patches as a
+ * Codex recognizes models by the part of the ID after the slash. For this model, it declares its patch tool as a
  * free-form tool.
  */
 export const patching = "acme/gpt-5.5";
-/** For this model, Codex sends the tools among the input items. */
+/** For this model, Codex declares its tools in an input item instead of `tools`. */
 export const scripting = "acme/gpt-6-sol";
 
 export interface Run extends Pick<WatchedRun, "code" | "asked" | "took_ms"> {
-  /** The last text of the agent; empty if there was no answer. */
+  /** The last text of the agent; empty if there was none. */
   answer: string;
   /** The texts in which Codex showed the model's reasoning. */
   thoughts: string[];
-  /** Codex's messages about errors, one a line. */
+  /** Codex's error messages, one per line. */
   errors: string;
-  /** The tokens as Codex counted them; undefined if the turn did not end well. */
+  /** The token counts that Codex reported; undefined if the turn failed. */
   usage: { input_tokens: number; output_tokens: number } | undefined;
   /** The files in Codex's folder after the run, by name. */
   files: Record<string, string>;
 }
 
 export interface RunOptions {
-  /** The base URL of the service; a function returns the URL of the node for a new connection. */
+  /** The base URL of the service, or a function that returns the base URL of the node for each new connection. */
   url: string | (() => string);
   key: string;
   model: string;
@@ -39,14 +39,14 @@ export interface RunOptions {
   files?: Record<string, string>;
   /** Whether to use Codex's built-in provider with only the base URL changed, instead of a provider in config.toml. */
   builtIn?: true;
-  /** Further lines of the provider's table in config.toml. */
+  /** Additional lines of the provider's table in config.toml. */
   provider?: string;
-  /** Further lines at the head of config.toml. */
+  /** Additional lines at the top of config.toml. */
   config?: string;
   /** The JSON Schema that the answer must match. */
   schema?: object;
   instead?: Instead;
-  /** How long a run may take. */
+  /** How long a run may take, in milliseconds. */
   limit_ms?: number;
 }
 
@@ -56,11 +56,14 @@ export async function runAgent(options: RunOptions): Promise<Run> {
 }
 
 export interface Session extends Disposable {
-  /** One run of Codex: the first begins the session, each later one resumes it. `config`: further settings of this run. */
+  /**
+   * Runs Codex once: the first run starts the session, each later one resumes it. `config` has settings for this run
+   * only.
+   */
   turn(prompt: string, config?: string[]): Promise<Run>;
 }
 
-/** Starts a session in a folder of its own, with a home of its own. */
+/** Starts a session in a folder of its own, with a home directory of its own. */
 export function startSession(options: Omit<RunOptions, "prompt">): Session {
   const folder = agentFolder(options.files);
   const { work, home } = folder;
@@ -89,8 +92,7 @@ async function ran(options: Ran): Promise<Run> {
     writeFileSync(join(home, "config.toml"), options.builtIn ? atHome(options) : configFor(proxy, options));
     const schema = join(home, "schema.json");
     if (options.schema) writeFileSync(schema, JSON.stringify(options.schema));
-    // Codex works in a folder made for it. Its sandbox is switched off, because it needs features that not every
-    // container has.
+    // Codex works in a folder made for it. Its sandbox is switched off, because not every container supports it.
     const words = [...options.words, "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"];
     if (options.schema) words.push("--output-schema", schema);
     if (options.builtIn) words.push("-c", `openai_base_url="${proxy}/v1"`);
@@ -127,7 +129,7 @@ ${options.provider ?? ""}
 `;
 }
 
-/** Whether the engine is asked for the summary with which a conversation goes on. */
+/** Whether the request asks the engine for the summary that replaces a long conversation. */
 export function isAskedForSummary({ messages }: ChatAsked): boolean {
   return JSON.stringify(messages.at(-1)?.content ?? "").includes("about to be replaced by what you write now");
 }

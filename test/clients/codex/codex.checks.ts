@@ -1,7 +1,8 @@
 /**
- * Codex, unchanged, against the service in front of an engine that plays a script: `npm run test:clients -- codex`. Its
- * three sets of tools, which it chooses by the model's id, work; a limit stops it at once; and it recovers by itself
- * from an engine's faults. Each check also counts the requests, to see that Codex repeats none that was answered.
+ * Codex, unchanged, against the service in front of an engine that follows a script: `npm run test:clients -- codex`.
+ * Its three sets of tools, which it chooses by the model's ID, work; a limit stops it without retries; and it recovers
+ * by itself from an engine's faults. Each check also counts the requests, to see that Codex repeats none that was
+ * answered.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
@@ -59,7 +60,7 @@ const itemsOf = (run: Run, field: "input" | "tools", request = 0): Item[] =>
 /** The items of one type in the last request. */
 const sent = (run: Run, type: string) => itemsOf(run, "input", -1).filter((item) => item.type === type);
 const toolNames = () => (engine.asked[0]?.tools ?? []).map((tool) => tool.function.name);
-/** The tools' results in the last request to the engine. */
+/** The tools' results in the last request that the engine got. */
 const results = () =>
   (engine.asked.at(-1)?.messages ?? []).filter(({ role }) => role === "tool").map(({ content }) => told(content));
 const told = (content: unknown) => (typeof content === "string" ? content : JSON.stringify(content));
@@ -239,7 +240,7 @@ test("where it is told of WebSockets, it uses one for all its turns", async () =
   const [taken, first, second] = ended.asked.slice(1);
   expect(taken?.body).toMatchObject({ generate: false, store: false });
   expect([first, second].map((turn) => typeof turn?.body?.previous_response_id)).toEqual(["string", "string"]);
-  // Each turn sends only the new items, besides its tools.
+  // Besides the tools, each turn's request has only the new items.
   expect(itemsOf(ended, "input", 3).map(({ type }) => type)).toEqual(["function_call_output"]);
   const sizes = ended.asked.slice(1).map(({ bytes }) => bytes);
   console.log(`bytes of the messages: ${sizes.join(", ")}`);

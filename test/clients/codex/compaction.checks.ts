@@ -1,7 +1,7 @@
 /**
- * Codex with nothing changed but its base URL, and a session that outgrows its limit of tokens: Codex has the service
- * compact the conversation, and what the model said before is still known afterwards. `CODEX_TURNS=200` makes the
- * session long.
+ * Codex with no setting changed but its base URL, in a session that outgrows the context window: Codex has the service
+ * compact the conversation, and facts from the model's earlier texts survive. `CODEX_TURNS=200` makes the session
+ * longer.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
@@ -10,12 +10,12 @@ import { type ChatAsked, type ScriptedEngine, startScriptedEngine, type Turn } f
 import { compactions, isAskedForSummary, patching, type Run, type Session, scripting, startSession } from "./agent.ts";
 
 const turns = Number(process.env.CODEX_TURNS ?? 24);
-/** The number of turns, with their answers, after which Codex compacts the conversation once. */
+/** The number of turns, with their responses, after which Codex compacts the conversation once. */
 const turns_compaction = 8;
 
 setDefaultTimeout(turns * 10_000);
 
-/** The models for the three ways in which Codex sends its tools, and with them its prompts. */
+/** One model for each of the three ways in which Codex sends its tools; its prompts differ, too. */
 const families = [model, patching, scripting];
 
 let engine: ScriptedEngine;
@@ -32,22 +32,22 @@ afterAll(async () => {
 const begun = (id: string): Session => startSession({ url: service.url, key: service.key, model: id, builtIn: true });
 const textOf = (content: unknown) => (typeof content === "string" ? content : JSON.stringify(content));
 /**
- * The status of each request that runs the model, by HTTP or WebSocket. Requests that only transfer the conversation
- * are left out.
+ * The status of each request that runs the model, over HTTP or a WebSocket. Requests that only transfer the
+ * conversation are left out.
  */
 const posts = ({ asked }: Run) =>
   asked.filter(({ method, body }) => method !== "GET" && body?.generate !== false).map(({ status }) => status);
 
 /**
- * Plays an engine whose answers contain facts. The facts are in the model's texts only, because Codex itself keeps the
- * user's texts.
+ * Simulates an engine whose responses contain facts. The facts are only in the model's texts, because Codex itself
+ * preserves the user's texts.
  */
 class Memory {
   readonly planted: string[] = [];
   /** The facts from earlier answers that were missing from a request. */
   readonly lost: string[] = [];
 
-  /** Returns an answer with a new fact, or a summary that repeats all facts in the request. */
+  /** Returns a response with a new fact, or a summary that repeats all facts in the request. */
   answer(asked: ChatAsked): Turn {
     const told = new Set(JSON.stringify(asked.messages).match(/fact-\d+-[a-z0-9]{8}/g) ?? []);
     this.lost.push(...this.planted.filter((fact) => !told.has(fact)));

@@ -1,6 +1,6 @@
 /**
  * Codex in front of engines of the other two protocols. A second service plays these engines: it speaks all three
- * protocols, and has the engine that plays a script behind it. So each request is translated there and back twice.
+ * protocols, and its own engine follows a script. So each request is translated twice, and so is its response.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";

@@ -1,7 +1,7 @@
 /**
- * Codex with nothing changed but its base URL, at work for a hundred turns in one run, each with a command, through
+ * Codex with no setting changed but its base URL, working for a hundred turns in one run, each with a command, through
  * compactions and two restarts of nodes: `npm run test:clients -- codex-turns`. Two nodes are behind one address. The
- * same work over POST shows what the WebSocket saves.
+ * same work over POST shows how many bytes the WebSocket saves.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
@@ -12,7 +12,7 @@ import { compactions, isAskedForSummary, type Run, type RunOptions, startSession
 
 const turns = Number(process.env.CODEX_TURNS ?? 100);
 const limit_ms = 8 * 60_000;
-/** The number of tokens of work after which Codex has the conversation compacted. */
+/** The number of tokens after which Codex has the conversation compacted. */
 const work_tokens = 12_000;
 
 setDefaultTimeout(10 * 60_000);
@@ -47,9 +47,7 @@ afterAll(async () => {
   engine?.stop();
 });
 
-/**
- * Drains and ends the first node, and starts another in its place. Meanwhile new connections go to the node that stays.
- */
+/** Drains and stops the first node, and starts another in its place. Meanwhile new connections go to the other node. */
 async function restart(): Promise<Service> {
   const [leaving] = nodes.splice(0, 1);
   const [, next] = await Promise.all([leaving!.stop(), startNode("unused")]);
@@ -57,18 +55,24 @@ async function restart(): Promise<Service> {
   return next;
 }
 
-/** The number of the newest turn that a request mentions, by the marks in the commands' output and in a summary. */
+/**
+ * The number of the latest turn that a request mentions, by the text `turn-N-done` in the commands' output or a
+ * summary.
+ */
 const done = ({ messages }: ChatAsked) =>
   Math.max(0, ...[...JSON.stringify(messages).matchAll(/turn-(\d+)-done/g)].map(([, number]) => Number(number)));
 
-/** Plays the engine: each turn writes its number into a file. Which turn is next follows only from the conversation. */
+/**
+ * Simulates the engine: each turn runs a command that writes the turn's number into a file. The next turn's number is
+ * derived from the conversation alone.
+ */
 function answer(asked: ChatAsked, restartsAt: number[]): Turn {
   const next = done(asked) + 1;
   if (isAskedForSummary(asked)) return { text: `So far: turn-${next - 1}-done.` };
   if (next > turns) return { text: "It is all done." };
   const cmd = `echo ${next} >>turns.txt; seq 1 150 | tr '\\n' ' '; echo turn-$(( ${next} ))-done`;
   const turn: Turn = { text: `Number ${next}.`, calls: [{ name: "exec_command", arguments: { cmd } }] };
-  // Returns unless a restart is due and both nodes are up.
+  // Starts a restart if one is due and both nodes are up.
   if (next < (restartsAt[0] ?? Number.POSITIVE_INFINITY) || nodes.length < 2) return turn;
   restartsAt.shift();
   started = restart();
@@ -107,7 +111,7 @@ test("over WebSockets, with two restarts: each turn is done once, in order, and 
   expect(run.asked.filter(({ status }) => status === 101)).toHaveLength(3);
   await started;
   const rows = await nodes[0]!.json<{ outcome: string }[]>("request", "list", "--limit", "1000");
-  // One answer came earlier: that of the session that measured the input tokens of a first request.
+  // One response is older: that of the session that measured the input tokens of a first request.
   expect(rows.filter(({ outcome }) => outcome === "completed")).toHaveLength(engine.asked.length + 1);
   expect(new Set(rows.map(({ outcome }) => outcome))).toEqual(new Set(["completed"]));
 });

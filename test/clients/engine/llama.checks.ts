@@ -1,7 +1,7 @@
 /**
- * llama.cpp's own server behind the service, driven by the openai SDK. Its model is random, so no check depends on its
- * words: only on how the engine treats requests, limits and errors. Run by `npm run test:clients -- engine`. What the
- * engine answers to calls and thoughts is checked with a model that was taught: engines.checks.ts.
+ * llama.cpp's own server behind the service, used with the openai SDK. Its model is random, so no check depends on the
+ * text: only on how the engine treats requests, limits and errors. Run by `npm run test:clients -- engine`. Tool calls
+ * and reasoning are checked with a trained model in engines.checks.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -16,8 +16,7 @@ import { checkedFetch, errorOf } from "../sdk.ts";
 import { engineKey, engineModel, type Llama, startRandom } from "./llama.ts";
 
 /**
- * The token id of a special token in the model's vocabulary. `place`: the token's place in the order in which model.py
- * adds them.
+ * The token ID of a special token of the model. `place` is the token's index in the list in which model.py adds them.
  */
 const mark = (place: number) => String(3 + 256 + place);
 const [endOfTurn, endOfThought] = [mark(1), mark(3)];
@@ -27,7 +26,7 @@ if (!randomModel) throw new Error("Start this by: npm run test:clients -- engine
 
 const plain = "acme/random";
 const thinker = "acme/thinker";
-/** The configuration says that this model holds a million tokens, but the engine decides. */
+/** A model whose configured context window is a million tokens, more than the engine accepts. */
 const boastful = "acme/boastful";
 const wrongKey = "acme/wrong-key";
 const upstreams = ["canary-plain", "canary-thinking", "canary-refused"] as const;
@@ -47,7 +46,9 @@ models:${entry(plain, 16384, upstreams[0])}${entry(thinker, 16384, upstreams[1])
 plans: { unlimited: {} }
 `;
 
-/** The model's two end tokens (model.py) are never chosen, so an answer is as long as its cap. */
+/**
+ * Biases that keep the model from choosing its two end tokens (model.py), so a response is as long as its token limit.
+ */
 const endless = { 2: -100, 260: -100 };
 
 let engine: Llama;
@@ -79,7 +80,7 @@ function clientOf(sluice: Sluice): OpenAI {
 }
 
 const hello: ChatCompletionMessageParam[] = [{ role: "user", content: "hello there" }];
-/** A request for which the model's thinking ends soon. */
+/** A request whose reasoning ends early, because the token that ends it is made likely. */
 const thoughtful = { model: thinker, temperature: 1, seed: 1, max_tokens: 80, logit_bias: { [endOfThought]: 4 } };
 const base = { model: plain, messages: hello, temperature: 0, max_tokens: 24 };
 
@@ -99,8 +100,8 @@ describe("list, chat, stream, usage", () => {
   });
 
   test("streamed and whole, asked of the engine either way, are the same answer", async () => {
-    // For an unstreamed answer, the service asks the engine without streaming up to some cap, and with streaming above
-    // it. These two caps are below and above that one.
+    // For an unstreamed response, the service asks the engine without streaming up to a certain token limit, and with
+    // streaming above it. One of these two limits is below that threshold, the other above.
     for (const max_tokens of [24, 600]) {
       const ask = { ...base, max_tokens, logit_bias: { [endOfTurn]: -100 } };
       const whole = await client.chat.completions.create(ask);
@@ -246,7 +247,7 @@ describe("a client that leaves stops the engine within a second", () => {
   for (const stream of [true, false]) {
     test(stream ? "streaming" : "waiting for a whole answer", async () => {
       const abort = new AbortController();
-      // This client uses the SDK's own fetch: no part of the harness is between it and the socket.
+      // A client that uses the SDK's own fetch, so that no test code is between it and the socket.
       const plainClient = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0 });
       const pending = plainClient.chat.completions.create({ ...long, stream }, { signal: abort.signal });
       const left = pending.then(

@@ -1,4 +1,4 @@
-// llama.cpp's own server, with a model of random weights that model.py has just made.
+// Starts llama.cpp's own server, with a random model that model.py generates.
 
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,21 +7,23 @@ import { pythonWith, succeed } from "../virtual-environment.ts";
 
 const folder = ".cache/clients/engine";
 
-/** The engine's name for its model, and the engine's key: canaries, which must appear nowhere. */
+/**
+ * The engine's name for its model, and the engine's key. Both are canaries, which must not appear in what clients get.
+ */
 export const engineModel = "canary-engine-model-f32";
 export const engineKey = "canary-engine-key-5e0a";
 
 export interface Llama {
   /** The base URL, with `/v1`. */
   url: string;
-  /** Whether the engine generates at this moment. */
+  /** Whether the engine is generating now. */
   isBusy(): Promise<boolean>;
-  /** The number of output tokens of all finished answers. */
+  /** The total number of output tokens of all finished responses. */
   tokens(): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** Makes the model. Returns its path. */
+/** Generates the model file, and returns its path. */
 export async function randomModel(): Promise<string> {
   const python = await pythonWith(join(import.meta.dir, "requirements.txt"), "engine-python");
   mkdirSync(folder, { recursive: true });

@@ -1,8 +1,8 @@
-"""A model of random weights, made on the spot: `python model.py FILE.gguf`. Nothing of it comes from anywhere else.
+"""Generates a model with random weights: `python model.py FILE.gguf`. Nothing is downloaded.
 
-It says nothing sensible, and that is its use: an engine treats it as any other model, so what the engine does to requests,
-answers, limits and errors is the engine's own. Its vocabulary has every byte, so that any text and any grammar can be
-written, whole words with characters of several bytes, and the marks that chat templates use.
+Its text makes no sense, which is enough: an engine treats it as any other model, so the engine's handling of requests,
+responses, limits and errors is real. Its vocabulary has every byte, so that any text and any grammar can be generated,
+whole words with multi-byte characters, and the special tokens that chat templates use.
 """
 
 import sys
@@ -56,7 +56,8 @@ def main(path: str) -> None:
     model.add_add_space_prefix(False)
 
     output = weights(len(TOKENS), EMBEDDING)
-    # Bytes and marks are as likely as an indifferent word: text that is cut within a character, but not all of it.
+    # Bytes and special tokens get the neutral logit 0: so some texts are cut within a multi-byte character, but not
+    # all.
     output[: len(TOKENS) - len(WORDS)] = 0
     model.add_tensor("token_embd.weight", weights(len(TOKENS), EMBEDDING) * numpy.float32(8))
     model.add_tensor("output_norm.weight", numpy.ones(EMBEDDING, numpy.float32))

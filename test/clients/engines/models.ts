@@ -1,4 +1,4 @@
-// The tiny models for the engines, made here by the Python of vLLM, because that has torch.
+// Generates the tiny models for the engines, with the Python environment of vLLM, because it has torch.
 
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -48,16 +48,16 @@ function nameVllm(lib: string): void {
 interface Made {
   name: string;
   /**
-   * The path of the Python script that fills the folder, which is its first argument. The other arguments are the paths
-   * in `reads`.
+   * The path of the Python script that generates the model into the folder given as its first argument. The other
+   * arguments are the paths in `reads`.
    */
   recipe: string;
-  /** The paths of files that the recipe depends on. */
+  /** The paths of files that the script reads. */
   reads: readonly string[];
   note: string;
 }
 
-/** The folder of a model, which is made again when the recipe or a file that it reads has changed. */
+/** The folder of a model. The model is generated again when the script or a file that it reads has changed. */
 export async function made({ name, recipe, reads, note }: Made): Promise<string> {
   const python = await vllmPython();
   const into = resolve(folder, name);
@@ -72,7 +72,7 @@ export async function made({ name, recipe, reads, note }: Made): Promise<string>
   return into;
 }
 
-/** The language model that knows conversations by heart, and `tiny.gguf`. */
+/** The language model that has learned conversations by heart, and its GGUF file `tiny.gguf`. */
 export const tinyModel = (): Promise<string> =>
   made({
     name: "tiny",
@@ -81,7 +81,7 @@ export const tinyModel = (): Promise<string> =>
     note: "teaching a tiny model its conversations by heart, once; it takes half a minute",
   });
 
-/** Makes the models `embedding` and `ranking`, each with its GGUF. */
+/** Generates the models `embedding` and `ranking`, each also as a GGUF file. */
 export const encoders = (): Promise<string> =>
   made({
     name: "encoders",
@@ -93,8 +93,8 @@ export const encoders = (): Promise<string> =>
 export const hubName = "tiny/tiny";
 
 /**
- * A home folder that contains the language model in the way in which libraries cache what they fetch from a hub, so
- * that they find it by its name and list it.
+ * A home directory that contains the language model in the layout of the Hugging Face cache, so that libraries find it
+ * by its name and list it.
  */
 export async function hub(): Promise<string> {
   const model = await tinyModel();
@@ -109,7 +109,7 @@ export async function hub(): Promise<string> {
   return home;
 }
 
-/** The path of the file for an engine's output. */
+/** The path of the file for an engine's log. */
 export function logOf(engine: string): string {
   mkdirSync(folder, { recursive: true });
   return join(folder, `${engine}.log`);

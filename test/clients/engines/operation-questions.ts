@@ -1,6 +1,5 @@
-// Questions, which are requests that each engine is sent directly, for embeddings, rankings, completions and
-// fill-in-the-middle. The raw answers are recorded in test/engines/recorded-operations, whose README says what is odd in
-// them.
+// The requests for embeddings, rankings, completions and fill-in-the-middle that each engine is sent directly. The raw
+// responses are recorded in test/engines/recorded-operations, whose README explains the unusual ones.
 
 export const operations = ["embeddings", "rerank", "completions", "infill"] as const;
 export type Operation = (typeof operations)[number];
@@ -10,14 +9,14 @@ export interface OperationQuestion {
   body: Record<string, unknown>;
 }
 
-/** A text that exceeds the contexts of the tiny encoders and of the tiny language model. */
+/** A text that exceeds the context windows of the tiny encoders and of the tiny language model. */
 const long = "word ".repeat(700);
 const veryLong = "word ".repeat(70_000);
 const query = "Which river has locks?";
 const documents = ["A canal has locks.", "Grüße 🌍!", "The weather in Oslo.", "The weather in Oslo."];
 const unknown = { model: "no-such-model" };
 const prompt = "Say hello.";
-/** Options for completions, which the tiny model was not taught: so an answer is as long as its cap. */
+/** Options for completions. The tiny model was not trained on these prompts, so it generates up to the token limit. */
 const plain = { temperature: 0, max_tokens: 8 };
 const streaming = { stream: true, stream_options: { include_usage: true } };
 

@@ -6,13 +6,13 @@ import { encoders, hubName, logOf, tinyModel, torchPython } from "./models.ts";
 import type { Operation } from "./operation-questions.ts";
 import { type Server, startServer } from "./server.ts";
 
-/** One process of an engine. Most processes have one model each. */
+/** One process of an engine; most processes serve one model. */
 export interface OperationServer {
   engine: string;
   version: string;
-  /** The engine's name for the model of each operation that it supports. */
+  /** The engine's name for the model of each operation that this process supports. */
   models: Partial<Record<Operation, string>>;
-  /** The path of each of those operations, if it is not `/v1` and the operation's name. */
+  /** The path of each operation, if it is not `/v1/` followed by the operation's name. */
   paths?: Partial<Record<Operation, string>>;
   start(): Promise<Server>;
 }
@@ -67,7 +67,7 @@ export const operationServers: readonly OperationServer[] = [
   },
 ];
 
-/** Starts the engine Infinity. Without `--url-prefix`, its paths would have no `/v1`. */
+/** Starts the engine Infinity. The option `--url-prefix` makes its paths begin with `/v1`. */
 async function startInfinity(): Promise<Server> {
   const python = await torchPython("infinity");
   const models = await encoders();

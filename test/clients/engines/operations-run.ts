@@ -1,5 +1,5 @@
-// Engines used for other things than conversations: each engine is installed, started, and sent requests directly, and
-// every answer is recorded; then clients use it through the service.
+// Tests engines with operations other than chat: each engine is installed, started, and sent requests directly, and
+// every response is recorded; then clients use the engine through the service.
 
 import { join } from "node:path";
 import { type Counts, nothing, sum } from "../../../scripts/counts.ts";
@@ -12,7 +12,7 @@ const versions = new Map(operationServers.map(({ engine, version }) => [engine, 
 
 const checks_ms = 20 * 60_000;
 
-/** After a run with a new version, `git diff` shows which answers differ. */
+/** The suite of these engines. After a run with a new version, `git diff` shows which recorded responses differ. */
 export const operationSuite = onlyPinned([...versions].map((pair) => pair.join(" ")).join(", "), async () => {
   const python = await pythonWith(join(import.meta.dir, "../operations/requirements.txt"), "operations-python");
   let counts = nothing;
@@ -20,7 +20,10 @@ export const operationSuite = onlyPinned([...versions].map((pair) => pair.join("
   return counts;
 });
 
-/** The counts of one engine's checks. An engine that cannot run here is skipped, and the reason is printed. */
+/**
+ * Runs the checks of one engine, and returns their counts. An engine that cannot run here is skipped, and the reason is
+ * printed.
+ */
 async function countsFor(index: number, python: string): Promise<Counts> {
   const server = operationServers[index]!;
   const what = `${server.engine}: ${Object.keys(server.models).join(", ")}`;

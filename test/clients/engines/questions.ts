@@ -1,18 +1,20 @@
-// Questions, which are requests that each engine is sent directly, in each of its protocols, and the answers of the tiny
-// model of model.py. The raw answers are recorded (record.ts); test/engines/recorded.test.ts checks that the codecs read
-// them, without an engine.
+// The requests that each engine is sent directly, in each of its protocols, and the responses that the tiny model of
+// model.py was trained to give. The raw responses are recorded (record.ts); test/engines/recorded.test.ts checks
+// without an engine that the codecs read them.
 
 import type { StopReason } from "../../../src/core/inference/event.ts";
 import type { FaultCode } from "../../../src/core/inference/fault.ts";
 import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
 
-/** What the codec must read from the engine's answer. A member that is absent or undefined is not checked. */
+/**
+ * The values that the codec must read from the engine's response. A member that is absent or undefined is not checked.
+ */
 export interface Want {
   end?: StopReason | undefined;
-  /** White space at the beginning and the end is not compared: engines differ in what they cut off around a thought. */
+  /** Leading and trailing white space is not compared: engines differ in what they trim around the reasoning. */
   text?: string | undefined;
   thought?: string | undefined;
-  /** The name and the arguments of each call. */
+  /** The name and the arguments of each tool call. */
   calls?: readonly (readonly [string, unknown])[];
   fault?: FaultCode;
 }
@@ -35,18 +37,18 @@ const known = [
   { name: "time", description: "The time." },
 ];
 const greeting = { type: "object", properties: { greeting: { type: "string", maxLength: 8 } }, required: ["greeting"] };
-/** A text that exceeds the context of every engine here. */
+/** A text that exceeds the context window of every engine here. */
 const long = "word ".repeat(70_000);
 
-/** The parts of the requests to an engine, in the form of one protocol. */
+/** The parts of the requests to an engine, in the format of one protocol. */
 interface Words {
   says(text: string): Record<string, unknown>;
   tools: Record<string, unknown>;
-  /** A conversation with an open tool turn: the question, the thought, both calls and their results. */
+  /** A conversation with a tool turn in progress: the question, the reasoning, both calls and their results. */
   results(thought: string | null): Record<string, unknown>;
   named: Record<string, unknown>;
   cap(tokens: number): Record<string, unknown>;
-  /** This member, and those below, are null if the protocol has no such thing. */
+  /** This member, and those below, are null if the protocol has no such parameter. */
   schema: Record<string, unknown> | null;
   logprobs: Record<string, unknown> | null;
   stop: Record<string, unknown> | null;
@@ -152,7 +154,7 @@ export function questionsOf(protocol: UpstreamProtocol): Question[] {
     {
       name: "named call",
       body: { ...says("Time in Oslo?"), ...tools, ...named, ...capped },
-      // vLLM forces the call to match its schema token by token, which confuses so small a model: the call may not end.
+      // vLLM forces the call to match its schema token by token. That disturbs so small a model: the call may not end.
       want: {},
     },
     {

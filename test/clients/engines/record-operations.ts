@@ -1,4 +1,4 @@
-// Sends requests for other things than conversations to engines directly, and writes the raw answers to
+// Sends requests for operations other than chat directly to engines, and writes the raw responses to
 // test/engines/recorded-operations.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { type Operation, operationQuestions, operations } from "./operation-ques
 import type { OperationServer } from "./operation-servers.ts";
 import { type RawAnswer, rawAnswer } from "./record.ts";
 
-/** The recorded answers of an engine, with its models `embedding`, `ranking` and `tiny`. */
+/** The recorded responses of an engine, with its models `embedding`, `ranking` and `tiny`. */
 export interface OperationRecording {
   engine: string;
   version: string;
@@ -22,7 +22,7 @@ export interface RecordedOperation extends RawAnswer {
 
 export const operationRecordings = join(import.meta.dir, "../../engines/recorded-operations");
 
-/** Sends the server all requests. Replaces the recorded answers of this engine to the same operations. */
+/** Sends the server all requests, and replaces the recorded responses of this engine for these operations. */
 export async function recordOperations(server: OperationServer, root: string): Promise<OperationRecording> {
   const { engine, version, models, paths } = server;
   const answers: RecordedOperation[] = [];

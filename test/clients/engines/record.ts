@@ -1,5 +1,4 @@
-// Sends an engine all questions (the requests of questions.ts) directly, and writes its raw answers to
-// test/engines/recorded.
+// Sends the requests of questions.ts directly to an engine, and writes its raw responses to test/engines/recorded.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +6,7 @@ import { type UpstreamProtocol, upstreamCodecs } from "../../../src/core/upstrea
 import type { RealEngine } from "./engines.ts";
 import { questionsOf } from "./questions.ts";
 
-/** The recorded answers of an engine. */
+/** The recorded responses of an engine. */
 export interface Recording {
   engine: string;
   version: string;
@@ -28,14 +27,14 @@ export interface RawAnswer {
 }
 
 export const recordings = join(import.meta.dir, "../../engines/recorded");
-/** How long an answer may take: for the first question with log probabilities, vLLM compiles something. */
+/** How long a response may take: at the first request for log probabilities, vLLM compiles code. */
 const answer_ms = 5 * 60_000;
 
 /** Sends a request to an engine directly, without the service. */
 export async function rawAnswer(url: string, body: object, key?: string): Promise<RawAnswer> {
   const response = await fetch(url, {
     method: "POST",
-    // llama.cpp closes a connection after a stream, although its header says that it keeps the connection open.
+    // llama.cpp closes the connection after a stream, although its response header says keep-alive.
     headers: {
       "content-type": "application/json",
       connection: "close",
@@ -52,7 +51,7 @@ export async function record(name: string, engine: RealEngine, root: string): Pr
   const answers: RecordedAnswer[] = [];
   for (const protocol of engine.protocols)
     for (const { name: question, body } of questionsOf(protocol)) {
-      // For Responses, transformers streams unless the request says otherwise.
+      // In Responses, transformers' server streams by default.
       const asked = { model: engine.model, stream: false, ...body };
       const answer = await rawAnswer(`${root}/v1${upstreamCodecs[protocol].path}`, asked, engine.key);
       answers.push({ protocol, question, ...answer });

@@ -1,4 +1,4 @@
-// Real engines: each is installed, started, asked directly, and then asked through the service.
+// Tests real engines: each is installed, started, sent requests directly, and then used through the service.
 
 import { type Counts, nothing, sum } from "../../../scripts/counts.ts";
 import { CannotRun, onlyPinned, ranChecks, type Suite } from "../edition.ts";

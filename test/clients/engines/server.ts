@@ -1,4 +1,4 @@
-// A server that a suite starts on a free port of this machine, and ends with everything that it started.
+// Starts an engine's server on a free port of this machine, and ends it together with all its child processes.
 
 import { spawn } from "node:child_process";
 import { openSync } from "node:fs";
@@ -9,10 +9,10 @@ export interface ServerOptions {
   /** The server's command, given its port. */
   words(port: number): string[];
   environment?: Record<string, string>;
-  /** The path, from the root of the server, that answers 200 once it serves. */
+  /** The path, from the root of the server, that returns 200 once the server is ready. */
   ready: string;
   start_ms: number;
-  /** The path of the file for the server's output. If absent, the output is dropped. */
+  /** The path of the file for the server's log. If absent, the output is discarded. */
   log?: string;
 }
 
@@ -27,8 +27,8 @@ export async function startServer({ words, environment, ready, start_ms, log }: 
   const root = `http://127.0.0.1:${port}`;
   const [program = "", ...rest] = words(port);
   const output = log === undefined ? "ignore" : openSync(log, "a");
-  // The server gets a process group of its own, because engines start workers that outlive them. Its input stays open
-  // until this process ends.
+  // The server gets a process group of its own, because engines start worker processes that outlive them. Its standard
+  // input stays open until this process ends.
   const child = spawn(program, rest, {
     env: { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...environment },
     stdio: ["pipe", output, output],

@@ -1,5 +1,5 @@
 /**
- * What docs/engines.md says about `transformers serve` alone, checked on a running one: with the openai SDK, through
+ * Checks the statements of docs/engines.md about `transformers serve` on a running one, with the openai SDK, through
  * the service. The checks for every engine are in engines.checks.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -23,7 +23,7 @@ const hello = "Grüße 🌍! Hello there.";
 
 let service: Sluice;
 let client: OpenAI;
-/** A client whose answers are not checked against the contract, since that check reads a stream to its end. */
+/** A client whose responses are not checked against the contract, because that check reads a stream to its end. */
 let plain: OpenAI;
 beforeAll(async () => {
   const config = `
@@ -52,11 +52,14 @@ const says = (content: string): ChatCompletionMessageParam[] => [{ role: "user",
 const exact = { model, temperature: 0 } as const;
 const tools = ["weather", "time"].map((name) => ({ type: "function" as const, function: { name } }));
 /**
- * Caps of output tokens for both ways in which the service sends requests to the engine: without streaming, because the
- * cap is small, and with streaming.
+ * Limits on the output tokens for both ways in which the service sends requests to the engine: without streaming,
+ * because the limit is small, and with streaming.
  */
 const caps = { whole: 256, streamed: 1000 };
-/** The end of a turn is never chosen, so only the cap ends the answer. The engine would refuse an integer here. */
+/**
+ * A bias that keeps the model from choosing its end token, so only the token limit ends the response. The engine would
+ * refuse an integer here.
+ */
 const endless = { "2": -99.5 };
 
 test("a stream has its usage at the end and [DONE], though the engine sends neither so", async () => {
@@ -73,7 +76,7 @@ test("a stream has its usage at the end and [DONE], though the engine sends neit
 });
 
 describe("a client that leaves", () => {
-  // The engine answers one request at a time: the next client waits until the engine has stopped the last answer.
+  // The engine serves one request at a time: the next client waits until the engine has stopped the previous response.
   const answersNext = async () => {
     const started = performance.now();
     await client.chat.completions.create({ ...exact, messages: says("Say hello."), max_tokens: 100 });
@@ -175,7 +178,8 @@ describe("what it does otherwise", () => {
   });
 
   test("input that is a little too long is answered all the same", async () => {
-    // The token that begins a call is suppressed: a call that the cap cuts would be a 500.
+    // The token that begins a tool call is suppressed, because for a call that the token limit cuts off, the engine
+    // returns 500.
     const messages = says("Weather and time. ".repeat(550));
     const long = { ...exact, messages, max_tokens: 4, logit_bias: { "2002": -99.5 } };
     const answer = await client.chat.completions.create(long);
@@ -218,7 +222,10 @@ describe("set up from the engine itself", () => {
   }, 120_000);
 });
 
-/** Starts a node, which must answer "Say hello." as taught. `name`: the model; null for the node's first one. */
+/**
+ * Starts a node, and checks the model's learned response to "Say hello.". `name` is the model; null for the node's
+ * first one.
+ */
 async function answersHello(how: Parameters<typeof startSluice>[0], name: string | null): Promise<void> {
   const node = await startSluice(how);
   try {

@@ -1,5 +1,5 @@
-// Dex with people in its own configuration, and the rest in Postgres. A change or removal of a person takes effect after a
-// restart.
+// Starts Dex, with its users in its own configuration file, and the rest of its data in Postgres. A change or removal
+// of a user takes effect after a restart.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,8 +25,8 @@ export async function startDex(program: string, addresses: Addresses): Promise<R
     }));
     const configuration = {
       issuer,
-      // Postgres is used because, with SQLite or in memory, this commit of Dex deadlocks with itself at the first
-      // refresh.
+      // Postgres is used because this commit of Dex deadlocks at the first token refresh when it stores its data in
+      // SQLite or in memory.
       storage: {
         type: "postgres",
         config: { host, port: Number(databasePort), database: pathname.slice(1), user, ssl: { mode: "disable" } },

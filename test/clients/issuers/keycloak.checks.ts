@@ -23,7 +23,7 @@ describe("Keycloak", () => {
 
   const bearer = (token: string) => ({ authorization: `Bearer ${token}`, "content-type": "application/json" });
 
-  /** Starts a stream with this person's token. It ends when the person loses access. */
+  /** Starts a stream with this person's token. The node ends the stream when the person loses access. */
   async function stream(token: string) {
     const body = JSON.stringify({
       model: "meta-llama/llama-3.1-8b-instruct",
@@ -46,7 +46,7 @@ describe("Keycloak", () => {
     await until(async () => (await place.sluice.json<unknown[]>("request", "list", "--outcome", "running")).length > 0);
     await place.issuer.endSessions("sid");
     const { text, at_ms } = await running;
-    // The time is measured from when Keycloak's request arrived, by the clock of this machine.
+    // The time is measured from the arrival of Keycloak's request, by this machine's clock.
     const said = /^.*"route":"\/oauth\/backchannel-logout".*$/m;
     await until(() => said.test(place.sluice.stderr()), 5_000, "the logout in the log");
     const { time, ms } = JSON.parse(said.exec(place.sluice.stderr())![0]) as { time: string; ms: number };
@@ -81,11 +81,11 @@ describe("Keycloak", () => {
     const token = await place.issuer.tokenOf("nia");
     expect(await modelsBy(place, token)).toBe(200);
     expect(placesOf(await personOf(place, "nia"))).toEqual(["acme: member"]);
-    // At a sign-in, rules read the ID token, which by default has no roles of the realm.
+    // The rules evaluate the ID token at a sign-in. By default, that token does not contain the realm's roles.
     expect(decodeJwt(token)).toHaveProperty("realm_access");
     expect(decodeJwt(await place.issuer.tokenOf("nia", "id_token"))).not.toHaveProperty("realm_access");
-    // An ID token is meant for its own client only, and an access token without our audience is meant for another
-    // service.
+    // An ID token is meant for its own client only, and an access token whose audience is not Sluice is meant for
+    // another service.
     expect(await modelsBy(place, await place.issuer.tokenOf("nia", "id_token"))).toBe(401);
     expect(await modelsBy(place, await place.issuer.tokenOf("nia", "access_token", "other"))).toBe(401);
   });

@@ -1,4 +1,4 @@
-// Keycloak with a realm of its own, which is set up by Keycloak's administration API.
+// Starts Keycloak with a realm of its own, which is set up by Keycloak's administration API.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { answers } from "./dex.ts";
 import { type Addresses, clientSecret, consented, mailOf, password, type RealIssuer, recipe, staff } from "./issuer.ts";
 
 const administrator = { username: "admin", password: "a-password-of-the-administrator" };
-/** The first start takes minutes on a busy machine, because Keycloak then compiles its configuration. */
+/** The first start takes minutes on a busy machine, because Keycloak compiles its configuration. */
 const start_ms = 8 * 60_000;
 
 interface Tokens {
@@ -33,7 +33,7 @@ export async function startKeycloak(home: string, addresses: Addresses): Promise
   const how = { ...addresses, issuer };
   const folder = serviceFolder("keycloak");
   const java = join(folder, "java");
-  // The wrapper ties Java's life to that of Keycloak's script, which starts Java and would otherwise end without it.
+  // The wrapper makes the kernel kill Java when Keycloak's start script ends; otherwise Java would outlive the script.
   writeFileSync(java, '#!/bin/sh\nexec setpriv --pdeathsig KILL java "$@"\n', { mode: 0o755 });
   const daemon = await startDaemon({
     name: "keycloak",
@@ -58,7 +58,7 @@ export async function startKeycloak(home: string, addresses: Addresses): Promise
     if (!body.access_token) throw new Error(`Keycloak gave no token: ${JSON.stringify(body)}`);
     return body;
   };
-  /** Calls Keycloak's administration API. A new token is fetched for each call, because it lasts only a minute. */
+  /** Calls Keycloak's administration API. Each call gets a new token, because a token lasts only a minute. */
   const administer = async <Answer>(method: string, path: string, body?: unknown): Promise<Answer> => {
     const form = { grant_type: "password", client_id: "admin-cli", ...administrator };
     const { access_token: token } = await granted("master", form);
@@ -110,7 +110,7 @@ export async function startKeycloak(home: string, addresses: Addresses): Promise
   };
 }
 
-/** The realm with the client of the recipe and three more clients: two tools for people, and a job. */
+/** The realm's definition with four clients: that of the recipe, two tools for people, and a job. */
 function realmOf(client: string): object {
   const groups = { protocol: "openid-connect", name: "groups", protocolMapper: "oidc-group-membership-mapper" };
   const protocolMappers = [

@@ -1,4 +1,4 @@
-// A node on Postgres with a real identity provider as its issuer, and a real browser to use both.
+// Starts a node on Postgres with a real identity provider as its issuer, and a real browser to use both.
 
 import postgres from "postgres";
 import { launchBrowser, openTab, type Tab } from "../../admin/console/chromium.ts";
@@ -12,9 +12,9 @@ import { type Addresses, clientSecret, type RealIssuer } from "./issuer.ts";
 export interface Place<Issuer extends RealIssuer> extends Addresses, AsyncDisposable {
   sluice: Sluice;
   issuer: Issuer;
-  /** A new browser tab of a person who is not signed in anywhere. */
+  /** Opens a browser tab of a person who is not signed in anywhere. */
   newTab(): Promise<Tab>;
-  /** Makes each session look as if it was last confirmed with the issuer an hour earlier. */
+  /** Changes each session as if it was last confirmed with the issuer an hour earlier. */
   hourLater(): Promise<void>;
 }
 
@@ -83,7 +83,7 @@ export interface Device extends Disposable {
   login: Typed;
 }
 
-/** Runs `sluice login` on a machine; a person approves it in a browser. */
+/** Runs `sluice login` on another machine; the person approves it in a browser. */
 export async function signInDevice(place: AnyPlace, name: string): Promise<Device> {
   const home = laptop();
   const login = await home.signInBy(place.serviceUrl, async (code) => {

@@ -1,4 +1,5 @@
-// The programs of real identity providers: Dex is compiled from its Go module, Keycloak comes as a zip from Maven.
+// Gets the programs of real identity providers: Dex is compiled from its Go module, and Keycloak is a zip file from
+// Maven.
 
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,19 +7,21 @@ import { command } from "../../../scripts/command.ts";
 import { CannotRun, type Edition } from "../edition.ts";
 import { succeed } from "../virtual-environment.ts";
 
-/** Go's proxy knows Dex's versions since 2.13 by their commits, since its module has no `/v2` in its name. */
+/**
+ * Dex's version as a Go pseudo-version: Go's proxy has no tags of Dex since 2.13, because its module path has no `/v2`.
+ */
 const dexCommit = "v0.0.0-20260806151424-ab64ed778070";
 const dexPackage = "github.com/dexidp/dex/cmd/dex";
 /**
- * The Go module of Dex's API, which is a separate one in the same repository. Dex's own module refers to it by a folder
- * that the module's archive lacks.
+ * The Go module of Dex's API, a separate module in the same repository. Dex's own module refers to it by a relative
+ * folder that the downloaded archive does not contain.
  */
 const dexInterface = "github.com/dexidp/dex/api/v2";
 const keycloakVersion = "26.7.3";
 const keycloakArtifact = "org.keycloak:keycloak-quarkus-dist";
 
 export interface Installed {
-  /** The program, or the folder that has it. */
+  /** The path of the program, or of the folder that contains it. */
   path: string;
   version: string;
 }
@@ -26,7 +29,7 @@ export interface Installed {
 const compile_ms = 30 * 60_000;
 const cache = join(process.cwd(), ".cache/clients");
 
-/** The environment variable `DEX` names a program that was built elsewhere, such as one from a release. */
+/** Returns Dex's program. The environment variable `DEX` may name one that was built elsewhere, such as a release's. */
 export async function dexProgram(edition: Edition): Promise<Installed> {
   if (process.env.DEX) return { path: process.env.DEX, version: process.env.DEX };
   const go = Bun.which("go") ?? "/usr/local/go/bin/go";
@@ -70,7 +73,7 @@ export async function keycloakFolder(edition: Edition): Promise<Installed> {
     const [zip] = [...new Bun.Glob("*.zip").scanSync({ cwd: download })];
     await succeed(["unzip", "-q", join(download, zip!), "-d", download], "Keycloak could not be unpacked");
     const [unpacked] = [...new Bun.Glob("keycloak-*/").scanSync({ cwd: download, onlyFiles: false })];
-    // Keycloak writes into its own folder, and the tests' services don't run as root.
+    // Keycloak writes into its own folder, and the tests run services as a user other than root.
     await succeed(["chmod", "-R", "a+rwX", join(download, unpacked!)], "Keycloak's folder could not be opened");
     renameSync(join(download, unpacked!), folder);
     rmSync(download, { recursive: true, force: true });

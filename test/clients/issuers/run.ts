@@ -1,4 +1,4 @@
-// Real identity providers as Sluice's issuers, each set up as its recipe in docs/identity.md says; people use a real
+// Tests real identity providers as Sluice's issuers, each set up as its recipe in docs/identity.md says, with a real
 // browser.
 
 import { noBrowser } from "../../admin/console/chromium.ts";

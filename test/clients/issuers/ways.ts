@@ -1,4 +1,4 @@
-// What people do with a real provider, whichever it is: sign in, change groups, sign in a device, and leave.
+// Tests that every real provider must pass: sign-in, change of groups, sign-in of a device, and sign-out.
 
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -30,10 +30,10 @@ interface Tokens {
   refresh_token: string;
 }
 
-/** What `sluice login` has kept in its file. */
+/** The tokens that `sluice login` has stored in its file. */
 export const keptBy = (signInFile: string) => JSON.parse(readFileSync(signInFile, "utf8")) as Tokens;
 
-/** Refreshes the tokens, as a client does when the hour of its access token is over. */
+/** Refreshes the tokens, as a client does after an hour, when its access token has expired. */
 export async function refresh({ serviceUrl }: AnyPlace, { refresh_token }: Tokens) {
   const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token });
   const answer = await fetch(`${serviceUrl}/oauth/token`, { method: "POST", body });
@@ -43,7 +43,7 @@ export async function refresh({ serviceUrl }: AnyPlace, { refresh_token }: Token
 export const modelsBy = async ({ serviceUrl }: AnyPlace, token: string) =>
   (await fetch(`${serviceUrl}/v1/models`, { headers: { authorization: `Bearer ${token}` } })).status;
 
-/** The tests that every provider passes. Each test uses a different person of the staff. */
+/** Declares the tests for a provider. Each test uses a different person of the staff. */
 export function everyWay(placeNow: () => AnyPlace): void {
   test("sluice doctor can use it", async () => {
     const { sluice, issuer } = placeNow();
@@ -109,7 +109,7 @@ export function everyWay(placeNow: () => AnyPlace): void {
     const first = await refresh(place, keptBy(device.home.signInFile(place.serviceUrl)));
     expect(first.status).toBe(200);
     expect(await modelsBy(place, first.access_token)).toBe(200);
-    // A person who has changed groups may no longer call for the organization for which the device was approved.
+    // After a change of groups, a person may no longer use the organization for which the device was approved.
     await place.issuer.setGroups("mia", ["product"]);
     expect(await refresh(place, first)).toMatchObject({ status: 400, error: "invalid_grant" });
     expect(await modelsBy(place, first.access_token)).toBe(401);

@@ -1,6 +1,6 @@
 /**
- * The system's key store as a desktop has it: secret-tool, with GNOME's keyring behind it, in a D-Bus session of its own.
- * `npm run test:clients -- key-store`.
+ * The key store of `sluice login` on a desktop: the real secret-tool with GNOME's keyring, in a D-Bus session of its
+ * own. Run by `npm run test:clients -- key-store`.
  */
 import { expect, test } from "bun:test";
 import { KeyStoreAway, systemKeyStore } from "../../../src/admin/cli/sign-in/key-store.ts";

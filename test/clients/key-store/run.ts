@@ -1,4 +1,5 @@
-// The key store of a desktop without the desktop: Debian's secret-tool and GNOME's keyring, in .cache, in a D-Bus session.
+// Runs the checks of the key store with Debian's secret-tool and GNOME's keyring, unpacked into .cache, in a D-Bus
+// session without a desktop.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
-// Clients that leave in the middle of an answer, at a node of this checkout in front of a real engine. Compares the tokens
-// that they are charged with those that the engine says it made (its metrics), and with those of the text that they had
-// read (its /tokenize).
+// Clients that leave in the middle of a response, at a node of this checkout in front of a real engine. Compares the
+// tokens that they are charged with those that the engine generated (by its metrics), and with those of the text that
+// the clients had received (by the engine's /tokenize).
 
 import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../../src/core/upstream/codecs.ts";
@@ -22,11 +22,11 @@ export interface Place {
 export interface Rounds {
   /** The number of rounds for each protocol of the engine. */
   rounds: number;
-  /** Clients leave after reading at most this many characters. */
+  /** The number of characters after which a client leaves is random, and at most this. */
   characters_max: number;
   seed: number;
   questions: readonly string[];
-  /** Questions that are asked first and whose answers are read to their ends. */
+  /** Questions that are asked first, and whose responses are read to their end. */
   taught: readonly string[];
 }
 
@@ -34,10 +34,10 @@ export interface Left {
   client: UpstreamProtocol;
   engine: UpstreamProtocol;
   isWhole: boolean;
-  /** Tokens of the text that the client had read. */
+  /** The number of tokens of the text that the client had received. */
   read: number;
   charged: number;
-  /** Tokens that the engine made; null if the engine does not report them. */
+  /** The number of tokens that the engine generated; null if the engine does not report it. */
   made: number | null;
   source: string;
 }
@@ -54,7 +54,7 @@ export async function leaveAll(place: Place, rounds: Rounds, told: (one: Left) =
       told(one);
       all.push(one);
     };
-    // From complete answers the route first learns how the model's vocabulary cuts each language.
+    // From complete responses, the route first learns how many characters a token has in each language.
     for (const question of rounds.taught)
       for (const engine of place.protocols) await ask(engine, question, Number.POSITIVE_INFINITY);
     for (let round = 0; round < rounds.rounds; round++)
@@ -114,7 +114,7 @@ const wires: Record<UpstreamProtocol, Wire> = {
   },
 };
 
-/** Reads this many characters, thinking included, and then leaves. */
+/** Reads this many characters of the response, reasoning included, and then closes the connection. */
 async function leave(
   service: Sluice,
   place: Place,
@@ -127,8 +127,7 @@ async function leave(
   const leaving = new AbortController();
   const asked = { model: `engine/${engine}`, stream: true, ...body(question) };
   let response: Response;
-  // On a machine that is busy with other work, the ledger may be slow and the answer a 503, so the request is sent
-  // again.
+  // On a busy machine, the ledger may be slow and the response a 503, so the request is retried.
   const isTaken = async () => {
     response = await service.post(path, asked, { signal: leaving.signal });
     if (response.status !== 200 && response.status !== 503)
@@ -155,7 +154,7 @@ async function leave(
   return { client, engine, isWhole, read: await tokensOf(place, text), charged, made, source };
 }
 
-/** The tokens that the engine has made so far, once it makes no more. */
+/** Waits until the engine generates no more tokens, and returns how many it has generated in total. */
 async function settledCount({ engine }: Place): Promise<number | null> {
   const count = async () => {
     const page = await fetch(new URL("/metrics", engine));
@@ -184,9 +183,8 @@ async function tokensOf({ engine, name }: Place, text: string): Promise<number> 
 }
 
 /**
- * By how much the charges of these requests are off, as a share. Together, the charges may be no less than the tokens
- * that were read and no more than those that were made. The difference between the two was on its way when the clients
- * left.
+ * The relative error of the charges of these requests. The sum of the charges may be anything from the tokens received
+ * to the tokens generated; the difference between these two was in transit when the clients left.
  */
 export function errorOf(some: readonly Left[]): number {
   const { read, charged, made } = sumsOf(some);

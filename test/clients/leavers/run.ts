@@ -1,4 +1,5 @@
-// Clients that leave the long answers of a real vLLM, with and without its parser for thinking, over its three protocols.
+// Tests clients that leave the long responses of a real vLLM, with and without its parser for reasoning, in its three
+// protocols.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,9 @@ import { startVllm, vllmVersion } from "../engines/engines.ts";
 import { folder, made } from "../engines/models.ts";
 import { errorOf, type Left, leaveAll, shownOf, summaryOf } from "./leaving.ts";
 
-/** The questions of stories.py, and the sentences of its answers. */
+/**
+ * The stories of stories.py: the key is the name in a question, the value the sentences of which its responses consist.
+ */
 const stories = {
   "an English story": kinds.prose!,
   "me code": kinds.code!,
@@ -28,8 +31,9 @@ interface Way {
 }
 
 /**
- * The ways to run the engine, each with the `error_max` that docs/metering.md promises. With the parser for thinking
- * (`--reasoning-parser`), every answer is thinking only, and teaches the route nothing.
+ * The two ways to run the engine, each with the `error_max` that docs/metering.md promises. With the reasoning parser
+ * (`--reasoning-parser`), every response here is reasoning only, from which the route learns nothing about the model's
+ * tokens.
  */
 const ways: readonly Way[] = [
   { name: "thinking told apart", options: ["--reasoning-parser", "qwen3"], error_max: 0.05 },

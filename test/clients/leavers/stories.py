@@ -1,12 +1,14 @@
-"""A Qwen 3 that tells long stories, computed on the spot, without training: `python stories.py FOLDER SENTENCES.json`.
+"""Generates a Qwen 3 model that tells long stories, without training: `python stories.py FOLDER SENTENCES.json`.
 
-SENTENCES has {kind: [sentence, …]}. Asked for a kind of story ("Tell a Russian story."), the model says what sounds like
-sentences of that kind, and ends after some thirty of them; asked to "Think first.", it thinks before. It has a byte-level
-vocabulary of its own, so a token has several letters of English and about one character of Chinese.
+SENTENCES has {kind: [sentence, …]}. Asked for a kind of story ("Tell a Russian story."), the model generates text that
+resembles sentences of that kind, and ends after some thirty of them; asked to "Think first.", it reasons before the
+story. It has a byte-level vocabulary of its own, so a token has several letters of English and about one character of
+Chinese.
 
-Its next token depends on the last one, as often as one follows the other in such stories: a hidden dimension for each token,
-and the logarithms of those shares as the last layer. The one head of attention is the mean of all tokens, by which the model
-sees what it was asked for and whether it is thinking; that forbids tokens of other kinds and misplaced marks.
+The model is a table of which token follows which, with the frequencies of such stories: each token has a hidden
+dimension, and the last layer has the logarithms of the frequencies. The only attention head computes the mean of all
+tokens. From it the model knows the kind of story and whether it is reasoning, and so avoids the tokens of other kinds
+and misplaced special tokens.
 """
 
 import json
@@ -25,7 +27,8 @@ from model import tokenizer_for  # noqa: E402
 CONTEXT, VOCABULARY, HIDDEN, HEAD = 4096, 1536, 1600, 32
 TALES, SENTENCES, SENTENCES_THOUGHT = 300, 30, 8
 TELL, PONDER, BEGIN = "<|tell|>", "<|ponder|>", "<|im_start|>"
-# A token that never follows, and one that is forbidden even where the mean is of a whole context.
+# The logit of a token that never follows the last one; and that of a forbidden token, which must outweigh a mean that
+# is divided by the length of the whole context.
 NEVER, FORBIDDEN = -40.0, -40.0 * CONTEXT
 
 
@@ -49,9 +52,11 @@ def tale(said: list[str], mean: int) -> str:
 def main(folder: str, sentences: str) -> None:
     random.seed(1)
     kinds: dict[str, list[str]] = json.loads(Path(sentences).read_text())
-    # Kinds of few sentences weigh more, so that all get their share of the vocabulary, and none has words of one token.
+    # Kinds with few sentences get a higher weight, so that each kind gets its share of the vocabulary, and in no kind
+    # is a whole word one token.
     weighed = [sentence for said in kinds.values() for sentence in said * (3 if len(said) > 10 else 8)]
-    # As in cl100k, letters of Europe are tokens or parts of such, and a quarter of Chinese characters is cut.
+    # As in OpenAI's cl100k vocabulary, European letters are tokens or parts of tokens, and a quarter of the Chinese
+    # characters is split into several tokens.
     letters = {one for text in weighed for one in text if one > "\x7f" and (one < "\u0530" or ord(one) % 4)}
     tokenizer = tokenizer_for([json.dumps(list(kinds)), *weighed, *sorted(letters) * 200], VOCABULARY - 64)
     tokenizer.add_tokens([AddedToken(one, special=True) for one in (TELL, PONDER, *map(mark, kinds))])
@@ -87,7 +92,7 @@ def main(folder: str, sentences: str) -> None:
     )
     model = Qwen3ForCausalLM(config).float()
     [layer] = model.model.layers
-    # What a norm makes of a 1 among zeros.
+    # The value that the normalization layer gives to the 1 of a one-hot vector.
     scale = HIDDEN**0.5
     with torch.no_grad():
         for name, weights in model.named_parameters():
@@ -98,7 +103,8 @@ def main(folder: str, sentences: str) -> None:
         for one, counter in follows.items():
             for other, count in counter.items():
                 last[other, one] = torch.tensor(count / counter.total()).log() / scale
-        # What is in the mean: a dimension of the head, and one behind those of the tokens.
+        # The special tokens in the mean: each has a dimension of the attention head, and a hidden dimension after those
+        # of the vocabulary.
         signs = [BEGIN, "<think>", "</think>", *map(mark, kinds)]
         at = {sign: VOCABULARY + index for index, sign in enumerate(signs)}
         for index, sign in enumerate(signs):
@@ -107,7 +113,7 @@ def main(folder: str, sentences: str) -> None:
         for kind, own in of_kind.items():
             for other in set(range(VOCABULARY)) - own:
                 last[other, at[mark(kind)]] = FORBIDDEN / scale
-        # A thought ends where one has begun, and no answer ends within it.
+        # Reasoning can only end after it began, and the response cannot end while it is reasoning.
         for sign, share in ((BEGIN, 1), ("<think>", -1), ("</think>", 1)):
             last[id_of("</think>"), at[sign]] += share * FORBIDDEN / scale
         for sign, share in (("<think>", 1), ("</think>", -1)):

@@ -1,7 +1,7 @@
 /**
- * How clients react to two refusals: of a request that needs more than a whole limit and so can never pass, and of a
- * usage window that is used up for days: `npm run test:clients -- limits`. Each client is run as its users have it, and
- * the requests that it makes are counted: docs/clients.md has the tables.
+ * How clients react to two refusals: of a request that exceeds a whole limit and so can never pass, and of a request
+ * whose usage window is exhausted for days. Run by `npm run test:clients -- limits`. Each client is unmodified, and its
+ * requests are counted: docs/clients.md has the tables.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService, words } from "../../harness/engine.ts";
@@ -50,7 +50,7 @@ const why: Record<Refusal, RegExp> = {
     /needs at least [\d,]+ tokens, more than the key \S+'s whole limit of 300 tokens a minute/,
   "a window that is used up for days": /its \$0\.10 for this week.*starts anew on /,
 };
-/** Opens the usage window of the week with a first answer, and then records what is left of the limit as used. */
+/** Opens the usage window of the week by a first request, and then books the rest of the limit as used. */
 async function usedUp({ organization, key }: { organization: string; key: string }): Promise<void> {
   const messages = [{ role: "user", content: "hello" }];
   const answer = await service.post("/v1/chat/completions", { model, messages, max_tokens: 8 }, { key });
@@ -77,7 +77,7 @@ describe.each(["5", "6", "7"])("the AI SDK, major %s", (major) => {
     },
   };
 
-  // The AI SDK judges a 429 by its status alone and retries it twice; no header or body changes that.
+  // The AI SDK decides by the status alone: it retries a 429 twice, whatever the headers and the body say.
   test.each(refusals.flatMap((refusal) => Object.keys(modelBy).map((protocol) => [protocol, refusal] as const)))(
     "by %s asks three times in six seconds, and says why: %s",
     async (protocol, refusal) => {
@@ -118,10 +118,7 @@ describe("LangChain for JS", () => {
   );
 });
 
-/**
- * How long a test of opencode may take: opencode takes every 429 for one that is worth waiting for, and waits longer
- * each time.
- */
+/** How long a test of opencode may take: opencode retries after every 429, and waits longer each time. */
 const opencode_ms = 300_000;
 
 test.each(refusals)(

@@ -1,4 +1,4 @@
-// Runs opencode once, with a folder and a home of its own, until it ends or its time is up.
+// Runs opencode once, in a folder of its own with a home directory of its own, until it ends or the time limit passes.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,10 @@ export interface OpencodeRun {
   shown: string;
 }
 
-/** The key is the protocol; the value has opencode's provider, and the path to append to the service's URL. */
+/**
+ * The key is the protocol; the value has the package of opencode's provider, and the path to append to the service's
+ * URL.
+ */
 export const providers = {
   chat: { npm: "@ai-sdk/openai-compatible", base: "/v1" },
   responses: { npm: "@ai-sdk/openai", base: "/v1" },
@@ -29,7 +32,8 @@ export async function runOpencode(
   const provider = { sluice: { npm, name: "Sluice", options, models: { [to.model]: { name: "Writer" } } } };
   const model = `sluice/${to.model}`;
   writeFileSync(join(work, "opencode.json"), JSON.stringify({ provider, model, small_model: model }));
-  // opencode asks a registry for its providers' packages, is refused, and goes on with the packages that it has.
+  // Blocked requests: opencode asks a registry for its providers' packages, gets an error, and goes on with the
+  // packages that it has.
   const trap = outsideTrap();
   const env = { ...quiet, PATH: process.env.PATH ?? "", HOME: home, ...trap.env };
   const words = ["run", "--model", model, "Say hello."];
@@ -42,7 +46,7 @@ export async function runOpencode(
   }
 }
 
-/** opencode's own switches that keep it from calling other machines. */
+/** The environment variables of opencode that keep it from sending requests to other machines. */
 export const quiet: Record<string, string> = Object.fromEntries(
   ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS"].map((what) => [
     `OPENCODE_DISABLE_${what}`,

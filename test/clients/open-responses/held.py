@@ -1,6 +1,8 @@
-"""Holds what the service says to the published schema of Open Responses: one question a line, one line of objections back.
+"""Validates values against the published schema of Open Responses: reads one question per line, and writes one line of
+objections for each.
 
-A question has `kind` (response, compaction, event, socket event, request) and `value`; the answer is a list of sentences.
+A question has `kind` (response, compaction, event, socket event, request) and `value`; the answer is a list of
+sentences.
 """
 
 import enum
@@ -12,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 
 def type_of(model):
-    """The value that its field `type` must have."""
+    """Returns the constant that the model's field `type` must have."""
     field = model.model_fields.get("type")
     kind = field and field.annotation
     return next(iter(kind)).value if isinstance(kind, enum.EnumMeta) and len(kind) == 1 else None

@@ -1,7 +1,7 @@
 /**
- * The seventeen guarantees that Open Responses tests, by its names for them: eight of responses, two of compaction and
- * seven of WebSockets. The tests' requests are our own; every request, body and event is held to its published schema:
- * `npm run test:clients -- open-responses`.
+ * The seventeen tests of Open Responses, under their original names: eight of responses, two of compaction and seven of
+ * WebSockets. The requests are this project's own; every request, body and event is checked against the published
+ * schema. Run by `npm run test:clients -- open-responses`.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
@@ -31,9 +31,7 @@ const user = (content: unknown) => ({ type: "message", role: "user", content });
 const assistant = (content: string, more: object = {}) => ({ type: "message", role: "assistant", content, ...more });
 const echo = (text: string) => `[simulator: echo] ${text}`;
 
-/**
- * Requests an answer without streaming, which must be complete. Both the request and the answer must match the schema.
- */
+/** Sends an unstreamed request, whose response must be complete. Both must match the schema. */
 async function answered(body: object): Promise<Answered> {
   const asked = { model, ...body };
   expect(await schema.objections("request", asked)).toEqual([]);
@@ -119,7 +117,7 @@ describe("compaction", () => {
 
 const connect = () => talk(service.url, { authorization: `Bearer ${service.key}` });
 const missing = { code: "previous_response_not_found" };
-/** The body of a request whose response is not stored, but kept in the connection only. */
+/** The body of a request whose response is not stored: only the WebSocket connection remembers it. */
 const passing = (input: unknown, more: object = {}) => ({ model, store: false, input, ...more });
 
 async function create(client: Awaited<ReturnType<typeof connect>>, body: object): Promise<ServerEvent[]> {

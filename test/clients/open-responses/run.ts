@@ -1,6 +1,6 @@
-// What the seventeen tests of Open Responses ask, in our words, against the service in front of the simulator. Every body
-// and event is held to the schema of Open Responses, from the package `openresponses-types`, which is made from their
-// OpenAPI file.
+// Runs this project's version of the seventeen tests of Open Responses against the service in front of the simulator.
+// Every body and event is checked against the schema in the package `openresponses-types`, which is generated from the
+// OpenAPI file of Open Responses.
 
 import { join } from "node:path";
 import { type Edition, type Ran, ranChecks } from "../edition.ts";

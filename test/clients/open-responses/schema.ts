@@ -1,4 +1,5 @@
-// The published schema of Open Responses, checked by a Python process that answers one question a line (held.py).
+// Checks values against the published schema of Open Responses, in a Python process that reads one question per line
+// (held.py).
 
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -7,7 +8,7 @@ import { Readable } from "node:stream";
 export type Kind = "response" | "compaction" | "event" | "socket event" | "request" | "socket request";
 
 export interface Schema {
-  /** What is wrong with these values, in sentences. */
+  /** The objections to these values, as sentences. */
   objections(kind: Kind, ...values: readonly unknown[]): Promise<string[]>;
   stop(): void;
 }

@@ -1,4 +1,6 @@
-"""Each client for Python that is named, against the service: its vectors, scores and texts are the engine's."""
+"""Runs the Python clients that are named on the command line against the service, and checks that the vectors, scores
+and texts are the engine's.
+"""
 
 import json
 import os
@@ -22,7 +24,7 @@ def direct(path, body):
 
 
 def single(vectors):
-    """As 32-bit floats, which base64 has."""
+    """Packs the vectors as 32-bit floats, the precision of the base64 encoding."""
     return [struct.pack(f"<{len(vector)}f", *vector) for vector in vectors]
 
 
@@ -73,7 +75,7 @@ def cohere():
     answer = client.rerank(model=MODELS["rerank"], query=QUERY, documents=TEXTS, top_n=2)
     said = direct("/v1/rerank", {"model": NAMES["rerank"], "query": QUERY, "documents": TEXTS, "top_n": 2})["results"]
     same([one.index for one in answer.results], [one["index"] for one in said])
-    # vLLM's own scores differ in the seventh digit from call to call.
+    # The seventh digit of vLLM's own scores differs from call to call.
     for one, other in zip(answer.results, said):
         assert abs(one.relevance_score - other["relevance_score"]) < 1e-5, (one, other)
     assert answer.id and answer.meta.tokens.input_tokens > 0

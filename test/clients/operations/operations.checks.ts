@@ -1,7 +1,8 @@
 /**
  * A real engine behind the service, asked for embeddings, rankings, completions and infill: by the official SDK, by
- * clients for Python, and by requests as editors and Open WebUI send them. Vectors, scores, texts and log probabilities
- * are those that the engine wrote; nothing else of the engine's answer comes through; the charge is the engine's count.
+ * Python clients, and by requests as editors and Open WebUI send them. Vectors, scores, texts and log probabilities are
+ * those of the engine; no other part of its response reaches the client; and the charge is for the engine's token
+ * count.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
@@ -53,7 +54,7 @@ async function ask(path: string, body: object, headers: Record<string, string> =
 async function direct(path: string, body: object): Promise<string> {
   const response = await fetch(root + path, {
     method: "POST",
-    // llama.cpp closes idle connections without a word.
+    // llama.cpp closes idle connections without notice, so connections are not reused.
     keepalive: false,
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -64,8 +65,8 @@ async function direct(path: string, body: object): Promise<string> {
 }
 
 /**
- * The values of the members that `form` matches, anywhere in the text: as they were written, but without the spaces
- * that an engine may write.
+ * The values that the group of the pattern `form` captures, anywhere in the text: unparsed, but without the white space
+ * that an engine may insert.
  */
 const written = (text: string, form: RegExp) => [...text.matchAll(form)].map(([, value]) => value!.replace(/\s/g, ""));
 const vectors = (text: string) => written(text, /"embedding":\s*(\[[^\]]*\]|"[^"]{20,}")/g);
@@ -98,7 +99,7 @@ test(`${server.engine}: sluice init finds what its models are for`, async () => 
   const { yaml } = await initConfiguration({ engines: [engineAt(url)], fetch, nowSeconds: 1, check: async () => [] });
   const entries: { kind?: string; routes: { model: string }[] }[] = parse(yaml).models;
   const found = new Map(entries.map(({ kind = "chat", routes }) => [routes[0]!.model, kind]));
-  // The tiny model for completions has a chat template too, so its kind is `chat`.
+  // The tiny model for completions also has a chat template, so its kind is `chat`.
   for (const [operation, kind] of [
     ["embeddings", "embedding"],
     ["rerank", "rerank"],
@@ -184,7 +185,7 @@ describe.if(has("rerank"))(`${server.engine}: rerank`, () => {
         const plain = await direct("/v1/rerank", { model: name, ...body, documents });
         const [through, alone] = [scores(text), scores(plain)].map((list) => list.map(Number));
         expect(through).toHaveLength(alone!.length);
-        // vLLM's own scores differ in the seventh digit from call to call.
+        // The seventh digit of vLLM's own scores differs from call to call.
         for (const [at, score] of through!.entries()) expect(score).toBeCloseTo(alone![at]!, isVllm ? 5 : 12);
         const answer = JSON.parse(text) as { results: { index: number; document?: object }[]; usage: Usage };
         expect(Object.keys(answer)).toEqual(["id", "object", "model", "results", "usage", "meta"]);
@@ -232,7 +233,10 @@ describe.if(has("completions"))(`${server.engine}: completions`, () => {
         }
       : {}),
   };
-  /** The prompt as each engine takes it: transformers' server takes no list, so it gets the first prompt alone. */
+  /**
+   * The prompt in a form that each engine accepts: transformers' server accepts no list, so it gets only the first
+   * prompt.
+   */
   const asEngines = (body: object) => {
     const { prompt } = body as { prompt: unknown };
     return Array.isArray(prompt) && typeof prompt[0] === "string" ? { ...body, prompt: prompt[0] } : body;
@@ -300,7 +304,7 @@ describe.if(has("completions"))(`${server.engine}: completions`, () => {
     await ask(path, { model, prompt: "Say hello.", max_tokens: 8, stop: [] });
   });
 
-  // transformers fails at a stop sequence with letters that the vocabulary of its model lacks.
+  // transformers fails on a stop sequence with letters that are not in the model's vocabulary.
   test.skipIf(isTransformers)("Continue's request for a template with many stop sequences", async () => {
     const fill = ["fim_prefix", "fim_middle", "fim_suffix", "fim_pad"];
     const marks = ["endoftext", ...fill, "repo_name", "file_sep", "im_start", "im_end"].map((mark) => `<|${mark}|>`);

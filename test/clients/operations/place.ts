@@ -1,9 +1,9 @@
-// The service in front of a real engine, with a model of each kind that the engine has.
+// Starts the service in front of a real engine, with a model of each kind that the engine supports.
 
 import type { Operation } from "../engines/operation-questions.ts";
 import { operationServers } from "../engines/operation-servers.ts";
 
-/** Set by operations-run.ts. */
+/** The number of the engine's process and its URL, set by operations-run.ts. */
 const { OPERATION_SERVER = "", OPERATION_ROOT = "" } = process.env;
 export const server = operationServers[Number(OPERATION_SERVER)]!;
 export const root = OPERATION_ROOT;
@@ -14,13 +14,13 @@ const kinds: Partial<Record<Operation, string>> = {
   rerank: "rerank",
   completions: "completion",
 };
-/** The price of a token in nanos; on the next line, the price of a million tokens in sluice.yaml. */
+/** The price of a token in nanos, and on the next line the corresponding price of a million tokens in sluice.yaml. */
 export const price = 100;
 const price_million = price / 1000;
 
 export const modelOf = (operation: Operation) => `acme/${operation}`;
 export const has = (operation: Operation) => server.models[operation] !== undefined;
-/** infinity has no dialect of its own. */
+/** The dialect of the upstream. The engine infinity has no dialect of its own. */
 export const dialect = server.engine === "infinity" ? "generic" : server.engine;
 
 export function configuration(url: string): string {

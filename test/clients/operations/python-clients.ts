@@ -14,7 +14,7 @@ const every = [
 
 export const pythonClients = every.filter(({ of }) => has(of)).map(({ name }) => name as string);
 
-/** The outcome of each client, by its name: `ok`, or what was wrong. */
+/** Returns the outcome of each client, by its name: `ok`, or the error. */
 export async function pythonOutcomes({ url, key }: { url: string; key: string }): Promise<Record<string, string>> {
   const { OPERATION_PYTHON: python = "" } = process.env;
   const { stdout, output, code } = await command([python, join(import.meta.dir, "clients.py"), ...pythonClients], {

@@ -1,16 +1,17 @@
-// A proxy between the service and an engine. It changes nothing, and remembers the last exchange: a request and its answer.
+// A proxy between the service and an engine. It forwards everything unchanged, and records the last request and its
+// response.
 
 export interface Exchange {
   path: string;
   asked: Record<string, unknown>;
   status: number;
-  /** The answer's bytes, as text. */
+  /** The body of the response, as text. */
   said: string;
 }
 
 export interface Recorder {
   root: string;
-  /** Returns the last exchange and forgets it. Throws if there was none since the last call. */
+  /** Returns the last exchange and forgets it. Throws if there was none since the previous call. */
   take(): Exchange;
   stop(): Promise<void>;
 }

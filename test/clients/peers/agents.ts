@@ -1,4 +1,5 @@
-// Claude Code and Codex through a gateway: each reads two files by two tool calls at once, and answers.
+// Checks of Claude Code and Codex through a gateway: each agent reads two files by two tool calls in one turn, and
+// prints their contents.
 import { strict as assert } from "node:assert";
 import { runAgent as runClaude } from "../claude-code/agent.ts";
 import { runAgent as runCodex } from "../codex/agent.ts";
@@ -8,8 +9,8 @@ import type { Gateway } from "./gateways.ts";
 const files = { "one.txt": "the word is apple\n", "two.txt": "the word is pear\n" };
 
 /**
- * A check of an agent behind a gateway. `engine` is the engine behind the gateway. It follows a script, because
- * gateways add words of their own to the user's.
+ * A check of an agent behind a gateway. `engine` is the engine behind the gateway. It follows a script instead of
+ * directives in the prompt, because gateways add text to the prompt.
  */
 type Check = (gateway: Gateway, engine: ScriptedEngine) => Promise<void>;
 

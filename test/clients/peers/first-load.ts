@@ -1,11 +1,11 @@
-// How much a browser loads of a gateway's console before anybody has signed in. The size of a file is its size after gzip.
+// Measures how much a browser loads of a gateway's console before a user has signed in. Sizes are those after gzip.
 import { gzipSync } from "node:zlib";
 import { launchBrowser } from "../../admin/console/chromium.ts";
 
 export interface FirstLoad {
   requests: number;
   gzip_bytes: number;
-  /** Files that the page requested from other machines, by host; they are not loaded. */
+  /** The files that the page requested from other hosts, by host. They are blocked. */
   elsewhere: string[];
 }
 

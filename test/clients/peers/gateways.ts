@@ -1,4 +1,5 @@
-// Sluice, LiteLLM and Portkey in front of an engine, each with its own settings for an engine of chat completions.
+// Starts Sluice, LiteLLM or Portkey in front of an engine, each with its own settings for an engine of Chat
+// Completions.
 import { ended, litellm, portkey, versions } from "../../../bench/speed/others.ts";
 import { model, startService } from "../../harness/engine.ts";
 
@@ -27,7 +28,7 @@ async function ours(engineUrl: string): Promise<Gateway> {
 async function throughLitellm(engineUrl: string): Promise<Gateway> {
   const parameters = { model: `hosted_vllm/${model}`, api_base: engineUrl, api_key: "x" };
   const { url, child } = await litellm({
-    // The engine speaks chat completions only, so LiteLLM has to translate the other protocols.
+    // The engine speaks Chat Completions only, so LiteLLM has to translate the other protocols.
     model_list: [{ model_name: model, litellm_params: { ...parameters, use_chat_completions_api: true } }],
     litellm_settings: { use_chat_completions_url_for_anthropic_messages: true },
     general_settings: { master_key: "sk-peers" },

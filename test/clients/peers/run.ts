@@ -1,6 +1,6 @@
-// `npm run peers -- GATEWAY`: real clients through a gateway. Prints one line per check: what works, and what the client
-// says of what doesn't. The SDKs have the simulator behind the gateway, and the agents an engine that follows a script.
-// `npm run peers -- GATEWAY console` measures the first load of its console. docs/compared.md has the findings.
+// `npm run peers -- GATEWAY` runs real clients through a gateway. It prints one line per check: that it works, or the
+// client's error. The SDKs use the simulator behind the gateway, and the agents an engine that follows a script. `npm
+// run peers -- GATEWAY console` measures the first load of the gateway's console. docs/compared.md has the findings.
 
 import { noBrowser } from "../../admin/console/chromium.ts";
 import { startConsoleNode } from "../../admin/console/node.ts";

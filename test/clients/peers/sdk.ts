@@ -1,4 +1,5 @@
-// What the SDKs of OpenAI and Anthropic get from a gateway. Each check returns what the user gets in the end, or throws.
+// Checks of the SDKs of OpenAI and Anthropic through a gateway. Each check returns what the SDK's user would see, or
+// throws.
 import { strict as assert } from "node:assert";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";

@@ -1,4 +1,4 @@
-// One run of pi in a folder of its own, with a home of its own, and the requests that it sent to the service on the way.
+// Runs pi once in a folder of its own, with a home directory of its own, and records its requests to the service.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ export type Api = keyof typeof basePaths;
 export const apis = Object.keys(basePaths) as Api[];
 
 export interface Run extends Pick<WatchedRun, "code" | "asked"> {
-  /** The answer that pi printed; on the next line, what it printed as errors. */
+  /** The text that pi printed; on the next line, the errors that it printed. */
   answer: string;
   errors: string;
   /** The files in the run's folder afterwards, by name. */

@@ -1,7 +1,7 @@
 /**
- * pi, unchanged, against the service in front of an engine that plays a script: `npm run test:clients -- pi`. pi
- * follows "the current item" of a stream, so overlapping calls in a stream would make it run the wrong command. So the
- * tests check that each command is run exactly once: each writes a line, and the lines are counted.
+ * pi, unchanged, against the service in front of an engine that follows a script: `npm run test:clients -- pi`. pi
+ * assigns each delta to the latest item of a stream, so if items overlapped, it would run a wrong command. Therefore
+ * the tests check that each command is run exactly once: each writes a line, and the lines are counted.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const done: Turn = { text: "It is all done." };
 const bash = (command: string) => ({ name: "bash", arguments: { command } });
-/** The given number of commands, each of which writes a line into a file of its own and prints that it did. */
+/** Generates this many commands, each of which writes a line into a file of its own and prints that it did. */
 const commands = (count: number) =>
   Array.from({ length: count }, (_, at) => bash(`echo line-${at} >> ${at}.txt; echo ${at} is written`));
 const written = (count: number) =>

@@ -1,8 +1,8 @@
-"""The official Anthropic SDK for Python, unchanged but for base URL, key and model id: what its users do works.
+"""Tests the official Anthropic SDK for Python, unchanged except for base URL, key and model ID.
 
-`npm run test:clients -- anthropic` runs it against the service in front of the simulator over HTTP. From the environment:
-SLUICE_URL (up to and with /v1), SLUICE_KEY, SLUICE_READER_KEY (scope models:read alone) and ENGINE_COUNTS_URL, which tells
-how many requests reached the engine.
+`npm run test:clients -- anthropic` runs it against the service in front of the simulator over HTTP. Environment
+variables: SLUICE_URL (including /v1), SLUICE_KEY, SLUICE_READER_KEY (with only the scope models:read) and
+ENGINE_COUNTS_URL, which returns how many requests reached the engine.
 """
 
 import json

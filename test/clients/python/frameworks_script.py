@@ -1,7 +1,7 @@
-"""Frameworks of Python, unchanged: the OpenAI Agents SDK and LangChain, set up as docs/clients.md has it.
+"""Tests two Python frameworks, unchanged: the OpenAI Agents SDK and LangChain, set up as docs/clients.md says.
 
-`npm run test:clients -- frameworks` runs it against the service in front of the simulator over HTTP. From the environment:
-SLUICE_URL (up to and with /v1) and SLUICE_KEY.
+`npm run test:clients -- frameworks` runs it against the service in front of the simulator over HTTP. Environment
+variables: SLUICE_URL (including /v1) and SLUICE_KEY.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ KEY = os.environ["SLUICE_KEY"]
 MODEL = "acme/writer-1"
 OPENAI_MODEL = "openai/writer-1"
 
-# The Agents SDK keeps its connections for the loop that made them, so all its runs share one.
+# The Agents SDK binds its connections to the event loop that created them, so all runs share one loop.
 loop = asyncio.new_event_loop()
 
 

@@ -1,9 +1,10 @@
-"""LangChain, unchanged but for base URL, key and model id: it knows an input that is too long, and shows why one never fits.
+"""Tests that LangChain, unchanged except for base URL, key and model ID, recognizes the error for an input that is too
+long, and shows the reason if a request exceeds a whole limit.
 
-`npm run test:clients -- langchain` runs it against the service in front of engines that find everything too long. From the
-environment: SLUICE_URL (without /v1), SLUICE_KEY, SLUICE_LIMITED_KEY (100 tokens a minute) and REQUESTS_URL, which tells
-how many requests were made. Models are `acme/<protocol of the engine>-refuses`, whose engine answers 400, and `-breaks`,
-whose engine fails in the middle of its answer.
+`npm run test:clients -- langchain` runs it against the service in front of engines for which every input is too long.
+Environment variables: SLUICE_URL (without /v1), SLUICE_KEY, SLUICE_LIMITED_KEY (100 tokens a minute) and REQUESTS_URL,
+which returns how many requests were made. Models are `acme/<protocol of the engine>-refuses`, whose engine responds
+with 400, and `-breaks`, whose engine fails in the middle of its response.
 """
 
 import json
@@ -55,7 +56,7 @@ def requests() -> int:
 
 
 def refusals():
-    """Ours, and that of an engine of each protocol."""
+    """Yields inputs that the service itself refuses as too long, and inputs that an engine of each protocol refuses."""
     yield "the service", REFUSES[0], FAR_TOO_LONG
     for model in REFUSES:
         yield model, model, SHORT
@@ -72,7 +73,9 @@ class TooLong(unittest.TestCase):
 
 
 class TooLongInTheMiddle(unittest.TestCase):
-    """Of an answer: the status was 200, so that the words alone tell."""
+    """The error comes in the middle of a stream: the status was 200, so LangChain has only the message to recognize it
+    by.
+    """
 
     def raised(self, client) -> list:
         raised = []
@@ -87,7 +90,8 @@ class TooLongInTheMiddle(unittest.TestCase):
             self.assertIsInstance(raised, ContextOverflowError)
 
     def test_shows_our_words_by_messages_and_responses_whatever_its_class(self):
-        # One engine names its own context, 4000; for the others it is that of the catalog.
+        # One engine's error names that engine's context of 4000 tokens; the other errors get the context window of the
+        # catalog.
         for raised in self.raised(by_messages):
             self.assertRegex(str(raised), r"prompt is too long: 5000 tokens > (4000|4096) maximum")
         for raised in self.raised(by_responses):

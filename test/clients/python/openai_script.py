@@ -1,8 +1,8 @@
-"""The official openai SDK for Python, unchanged but for base URL, key and model id: what its users do works.
+"""Tests the official openai SDK for Python, unchanged except for base URL, key and model ID.
 
-`npm run test:clients` runs it against the service in front of the simulator over HTTP. From the environment: SLUICE_URL (up
-to and with /v1), SLUICE_KEY, SLUICE_READER_KEY (scope models:read alone) and ENGINE_COUNTS_URL, which tells how many
-requests run at the engine and how many clients left it.
+`npm run test:clients` runs it against the service in front of the simulator over HTTP. Environment variables:
+SLUICE_URL (including /v1), SLUICE_KEY, SLUICE_READER_KEY (with only the scope models:read) and ENGINE_COUNTS_URL, which
+returns how many requests run at the engine and how many clients left it.
 """
 
 import asyncio
@@ -209,7 +209,7 @@ class StructuredOutput(unittest.TestCase):
 
 
 class Leaving(unittest.TestCase):
-    """Stops the engine within a second."""
+    """A client that leaves stops the engine within a second."""
 
     long = dict(model=MODEL, messages=says("echo tps=50", words(10_000)))
 
@@ -250,7 +250,7 @@ class Leaving(unittest.TestCase):
 
 
 class Responses(unittest.TestCase):
-    # Flat, as Responses have them.
+    # The tools in the flat format of Responses.
     tools = [{"type": "function", **tool["function"]} for tool in TOOLS]
     question = "[simulator: call=weather call=time] weather and time?"
 
@@ -534,7 +534,8 @@ class Errors(unittest.TestCase):
         before, started = counts()["requests"], time.monotonic()
         ask = self.chat(client_with(max_retries=1), messages=says("status=503 retry-after=1"))
         self.refused(openai.InternalServerError, ask, status_code=503)
-        # The SDK asks twice, and each time Sluice asks its only engine once more when that said to.
+        # The SDK sends the request twice. Each time, Sluice sends it to its only engine, and once more after the time
+        # that the engine's retry-after says.
         self.assertEqual(counts()["requests"] - before, 4)
         self.assertGreater(time.monotonic() - started, 2.7)
 

@@ -1,6 +1,6 @@
-// LiteLLM and LangChain for Python, in front of the service: each recognizes an error about an input that is too long,
-// whichever protocol it speaks, and whether the service or an engine refuses the input. Requests that they would send
-// elsewhere are caught. The two run separately, because LiteLLM needs older versions of openai than LangChain accepts.
+// Tests that LiteLLM and LangChain for Python recognize the error for an input that is too long, in every protocol,
+// whether the service or an engine refuses the input. Requests to other machines are blocked. The two libraries run
+// separately, because LiteLLM needs older versions of openai than LangChain accepts.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
@@ -14,7 +14,7 @@ import { frameworks } from "./run.ts";
 
 const plain: Answer = { reasoning: "", text: "Hello there", calls: [], end: "stop" };
 
-/** The error of each engine for an input that is too long. */
+/** The error of each protocol's engine for an input that is too long. */
 const said: Record<EngineName, { type: string; message: string; code?: string }> = {
   chat: { type: "exceed_context_size_error", message: "request (5000 tokens) is too much" },
   messages: { type: "invalid_request_error", message: "prompt is too long: 5000 tokens > 4000 maximum" },
@@ -27,7 +27,7 @@ const said: Record<EngineName, { type: string; message: string; code?: string }>
 
 const litellm: PythonPackages = {
   requirements: join(import.meta.dir, "requirements-litellm.txt"),
-  // `litellm.responses` needs mcp.
+  // `litellm.responses` imports the package mcp.
   meant: ["litellm[mcp]", "openai", "mcp"],
   folder: "litellm-python",
 };
@@ -49,7 +49,7 @@ async function ranBy(script: string, packages: PythonPackages, edition: Edition)
       SLUICE_KEY: service.key,
       SLUICE_LIMITED_KEY: (await service.json<{ key: string }>(...limited)).key,
       REQUESTS_URL: counts.url.href,
-      // Keeps LiteLLM from fetching its list of the prices of all models.
+      // Keeps LiteLLM from downloading its list of the prices of all models.
       LITELLM_LOCAL_MODEL_COST_MAP: "True",
     };
     const words = [python, join(import.meta.dir, script)];
@@ -66,8 +66,8 @@ async function ranBy(script: string, packages: PythonPackages, edition: Edition)
 }
 
 /**
- * An engine of three protocols, each at a path of its own. It finds every input too long: its model `refuses` says so
- * at once, its model `breaks` in the middle of the answer.
+ * A fake engine of three protocols, each at a path of its own, for which every input is too long: its model `refuses`
+ * responds with an error status, its model `breaks` sends the error in the middle of the response.
  */
 function startEngine() {
   return Bun.serve({
@@ -84,8 +84,8 @@ function startEngine() {
 }
 
 /**
- * A configuration with two models for each engine, at paths of this URL: `acme/chat-refuses`, `acme/chat-breaks`, and
- * so on.
+ * The configuration with two models for each protocol, at paths of this URL: `acme/chat-refuses`, `acme/chat-breaks`,
+ * and so on.
  */
 function configTo(url: string): string {
   const upstreams = engineNames.map(

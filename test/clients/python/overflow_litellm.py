@@ -1,8 +1,9 @@
-"""LiteLLM, unchanged but for base URL, key and model id: an input that is too long is what it says it is.
+"""Tests that LiteLLM, unchanged except for base URL, key and model ID, raises its own error class for an input that is
+too long.
 
-`npm run test:clients -- litellm` runs it against the service in front of engines that find everything too long. From the
-environment: SLUICE_URL (without /v1) and SLUICE_KEY. Models are `acme/<protocol of the engine>-refuses`, whose engine
-answers 400, and `-breaks`, whose engine fails in the middle of its answer.
+`npm run test:clients -- litellm` runs it against the service in front of engines for which every input is too long.
+Environment variables: SLUICE_URL (without /v1) and SLUICE_KEY. Models are `acme/<protocol of the engine>-refuses`,
+whose engine responds with 400, and `-breaks`, whose engine fails in the middle of its response.
 """
 
 import os
@@ -47,7 +48,7 @@ def by_responses(model: str, text: str, stream: bool):
 
 
 def refusals():
-    """Ours, and that of an engine of each protocol."""
+    """Yields inputs that the service itself refuses as too long, and inputs that an engine of each protocol refuses."""
     yield "the service", REFUSES[0], FAR_TOO_LONG
     for model in REFUSES:
         yield model, model, SHORT
@@ -71,7 +72,9 @@ class Refused(unittest.TestCase):
 
 
 class InTheMiddle(unittest.TestCase):
-    """Of an answer: the status was 200, so that the words alone tell."""
+    """The error comes in the middle of a stream: the status was 200, so LiteLLM has only the message to recognize it
+    by.
+    """
 
     def test_by_each_protocol(self):
         for ask in (by_chat_completions, by_messages, by_responses):

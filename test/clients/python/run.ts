@@ -1,4 +1,4 @@
-// The official SDKs for Python, and frameworks that are built on them, against the service in front of the simulator.
+// Runs the official Python SDKs, and frameworks that are built on them, against the service in front of the simulator.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";

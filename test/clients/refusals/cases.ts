@@ -1,4 +1,4 @@
-// The refusals that each client must be able to read: where it sends a request, what it sends, and the error that it gets.
+// The refusals that each client must be able to read: for each, the URL, the request, and the expected error.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,14 +7,14 @@ import { model, startService } from "../../harness/engine.ts";
 import { startPostgres } from "../../harness/services.ts";
 import { until } from "../../harness/until.ts";
 
-/** One case, in the form in which the scripts for Node and Python read it. */
+/** One case, in the JSON format that the scripts for Node and Python read. */
 export interface Case {
   reason: string;
   size_mib: number;
   url: string;
   method: string;
   headers: Record<string, string>;
-  /** The path of a file with the body. */
+  /** The path of a file with the body of the request. */
   body: string;
   status: number;
   code: string;
@@ -31,7 +31,7 @@ const chat = "/v1/chat/completions";
 
 /**
  * Starts three services: one that accepts bodies of all `sizes_mib`, one that accepts only small bodies, and one whose
- * database is gone.
+ * database is down.
  */
 export async function refusing(): Promise<Refusing> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-refusals-"));
@@ -82,7 +82,7 @@ async function withoutDatabase() {
   return service;
 }
 
-/** The body of a request with an image, large in bytes and small in tokens. */
+/** The body of a request with an image: many bytes, but few tokens. */
 function imageOf(size_mib: number): string {
   const url = `data:image/png;base64,${"A".repeat(size_mib * mib)}`;
   return JSON.stringify({ model, messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] });

@@ -1,4 +1,5 @@
-// Node's http (with its pool, and with a connection for each request) and its fetch: how often each reads its refusal.
+// Counts how often Node's http (with its connection pool, and with a new connection for each request) and its fetch
+// read the refusal.
 
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";

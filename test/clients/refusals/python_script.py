@@ -1,4 +1,4 @@
-"""Python's urllib and requests: how often each reads its refusal."""
+"""Counts how often Python's urllib and requests read the refusal."""
 
 import json
 import os

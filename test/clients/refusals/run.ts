@@ -1,5 +1,6 @@
-// Clients that write a large body and are refused: Node's http and fetch, Python's urllib and requests, curl. Each must read
-// each refusal each time. One check is one client, one reason and one size.
+// Tests clients that are refused while they send a large body: Node's http and fetch, Python's urllib and requests, and
+// curl. Each client must read every refusal, every time. One check is one client, one reason for the refusal and one
+// body size.
 
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -17,7 +18,7 @@ interface Finding {
   size_mib: number;
   /** How many of the `times` refusals the client read. */
   read: number;
-  /** The last failure to read a refusal. */
+  /** The last failed attempt to read a refusal. */
   failure: string | null;
 }
 

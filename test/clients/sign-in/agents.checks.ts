@@ -1,6 +1,7 @@
 /**
- * Each agent's way from nothing to its first answer by a person's sign-in, in two steps; prints the seconds of each
- * step. Codex also goes on when its token ends in the middle of its work. Run by `npm run test:clients -- sign-in`.
+ * Measures each agent's way from an installed program to its first response by a person's sign-in, in two steps; prints
+ * the seconds of each step. Codex must also go on when its token expires during its work. Run by `npm run test:clients
+ * -- sign-in`.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -47,7 +48,7 @@ test.each([
   expect(run).toMatchObject({ code: 0, out: expect.stringContaining(answer) });
 });
 
-/** Replaces the access token in the sign-in file by one with another secret, which is not valid. */
+/** Replaces the access token in the sign-in file by an invalid one. */
 const spoil = (file: string) => {
   const signIn = JSON.parse(readFileSync(file, "utf8"));
   writeFileSync(file, JSON.stringify({ ...signIn, access_token: "slt_0000000000000000000000000000000003Pk4UO" }));
@@ -70,7 +71,7 @@ test("Codex runs its command once, and again after a 401 in the middle of its wo
     runsBefore = runs();
     return { calls: [{ name: "exec_command", arguments: { cmd: "echo working" } }] };
   });
-  // The service accepts the first token for one request with the model only, as if the token ended then.
+  // The first token is accepted for one POST only, as if it expired after that.
   let posts = 0;
   const watch = watched({
     url: node.serviceUrl,

@@ -1,4 +1,4 @@
-// A machine on which the agents and `sluice` are installed, and nobody has signed in; and a service for its user, Ann.
+// A machine on which the agents and `sluice` are installed, and no user has signed in; and a service with the user Ann.
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Laptop, laptop } from "../../harness/laptop.ts";
@@ -10,7 +10,7 @@ import { outsideTrap } from "../traffic.ts";
 
 export const model = "qwen/qwen3-coder";
 
-/** Starts a node at which people can sign in. `more`: further lines of its sluice.yaml. */
+/** Starts a node at which people can sign in. `more` has additional lines of its sluice.yaml. */
 export function startedNode(env: Record<string, string> = {}, more = ""): Promise<PeopleNode> {
   const price = "\nmetering: { currency: EUR }\nreports: { provider: Example }\n";
   return startPeopleNode({ more: `  claude_code_settings: true\n${price}${more}`, env });
@@ -47,7 +47,7 @@ export function desk(): Desk {
   };
 }
 
-/** The agents' own switches that keep them from calling other machines. */
+/** The agents' environment variables that keep them from sending requests to other machines. */
 const quiet = {
   ...{ ...quietClaude, ...quietOpencode },
   CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL: "1",

@@ -1,7 +1,7 @@
 /**
- * Claude Code in a terminal, unchanged, as Ann meets it on her first day: it signs in by itself, works, shows what she
- * has used, is limited, says why, and is signed out. `npm run test:clients -- terminal`; the screens are kept in
- * `.cache/clients/terminal/screens`. Each check continues where the one before ended.
+ * Claude Code in a terminal, unchanged, with a person's sign-in: it signs in, works, shows the usage, reaches a limit,
+ * shows the reason, and is signed out. Run by `npm run test:clients -- terminal`; the screens are saved in
+ * `.cache/clients/terminal/screens`. Each check continues where the previous check ended.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -18,13 +18,13 @@ import { openTerminal, type Terminal } from "./terminal.ts";
 setDefaultTimeout(400_000);
 
 /**
- * As many tokens as an agent's request has. Such a request costs a little over 30 cents and needs 53 cents to be left,
- * so that eight fit into `budget_nanos`.
+ * The input tokens of a typical request of an agent. Such a request costs a little over 30 cents, and needs 53 cents
+ * for its hold, so that eight fit into `budget_nanos`.
  */
 const inputTokens = 20_000;
 const budget_nanos = 2_700_000_000;
 const euros_nano = 1e-9;
-/** A model at the price of a large one. */
+/** A model with the prices of a large one. */
 const models = `
 models:
   - id: acme/large
@@ -70,7 +70,7 @@ const shell = (command: string): Turn => ({
   text: "I begin.",
   calls: [{ name: "Bash", arguments: { command, description: "Work" } }],
 });
-/** What each of Ann's requests was charged, by its receipt. */
+/** The charge of each of Ann's requests, from its receipt. */
 const charged = async () => {
   const rows = await sluice<{ outcome: string; cost: { charged: Money } }[]>("request", "list", "--person", person);
   return rows.filter(({ outcome }) => outcome === "completed").map(({ cost }) => nanosOf(cost.charged));
@@ -94,8 +94,8 @@ const asAnn = async (path: string) =>
 
 test("signs in by itself, from nothing to the first answer", async () => {
   mkdirSync(join(place.home.folder, ".claude"));
-  // The settings from docs/clients.md. Claude Code also asks before each command, where it would otherwise have a model
-  // judge the command.
+  // The settings from docs/clients.md. In addition, Claude Code asks the user before each command; otherwise it would
+  // have a model judge the command.
   const settings = { forceLoginMethod: "gateway", forceLoginGatewayUrl: node.serviceUrl };
   writeFileSync(
     join(place.home.folder, ".claude/settings.json"),
@@ -153,8 +153,7 @@ test("shows in /usage what the ledger has: the sum of the receipts, and the rese
   await terminal.say("/usage");
   const screen = await terminal.shows(/spent · Resets/);
   await terminal.keep("07-usage");
-  // Leaves the page before anything is checked; otherwise a failed check would leave it open for the checks that
-  // follow.
+  // Leaves the page before the checks below; otherwise, if one failed, the page would stay open for the later checks.
   await terminal.leave("spent · Resets");
   expect(screen).toContain(`${money(used)} / ${money(budget_nanos)} spent`);
   expect(screen).toContain(`${Math.floor((used / budget_nanos) * 100)}% used`);
@@ -168,7 +167,7 @@ test("shows in /usage what the ledger has: the sum of the receipts, and the rese
 });
 
 test("is warned when little is left, and then told why it is limited, in one request", async () => {
-  // Each answer's headers report what was used before that answer.
+  // The headers of each response report the usage before that response.
   engine.play(() => ({ text: `Step ${engine.asked.length} is done.` }));
   const warning = /You've used (7[5-9]|8\d)% of your/;
   for (let step = 1; step <= 6 && !warning.test(await terminal.screen()); step++) {

@@ -1,5 +1,5 @@
-// A terminal with a program in it, as a person has one: tmux draws it, and the tests can read its screen. tmux comes from
-// Debian's package if this machine has none.
+// A terminal with a program in it, emulated by tmux so that tests can read its screen. If this machine has no tmux,
+// Debian's package is unpacked.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,25 +8,25 @@ import { debianProgram } from "../../harness/debian.ts";
 import { CannotRun } from "../edition.ts";
 
 export interface Terminal extends AsyncDisposable {
-  /** The lines of the screen, without the empty ones. */
+  /** The lines of the screen, without empty ones. */
   screen(): Promise<string>;
-  /** Waits until the screen shows this, and returns the screen. */
+  /** Waits until the screen shows this text or a match of this pattern, and returns the screen. */
   shows(what: string | RegExp): Promise<string>;
-  /** Moves the selection of a menu to this entry and chooses it. */
+  /** Moves the selection in a menu to this entry, and presses Enter. */
   choose(entry: string): Promise<void>;
-  /** Writes a line into the field for messages and sends it. */
+  /** Types a line into the message field and sends it. */
   say(line: string): Promise<void>;
   press(key: string): Promise<void>;
   /** Leaves the page that contains this text. */
   leave(page: string): Promise<void>;
-  /** Keeps the screen as a file of this name. */
+  /** Saves the screen to a file of this name. */
   keep(name: string): Promise<void>;
 }
 
 interface Options {
   cwd: string;
   env: Record<string, string>;
-  /** The folder for kept screens. */
+  /** The folder of the saved screens. */
   screens: string;
 }
 
@@ -40,7 +40,7 @@ export async function openTerminal(command: string[], { cwd, env, screens }: Opt
   const script = join(folder, "start");
   const variables = { ...env, TERM: "xterm-256color", LANG: "C.UTF-8" };
   const words = ["env", "-i", ...Object.entries(variables).map(([name, value]) => `${name}=${value}`), ...command];
-  // The screen stays when the program has ended.
+  // The command `cat` keeps the screen open when the program has ended.
   writeFileSync(script, `cd ${quoted(cwd)}\n${words.map(quoted).join(" ")}\necho "ended: $?"\nexec cat\n`);
   mkdirSync(screens, { recursive: true });
   const said = async (...words: string[]) => {
@@ -75,7 +75,8 @@ export async function openTerminal(command: string[], { cwd, env, screens }: Opt
     async choose(entry) {
       const marked = new RegExp(`❯ .*${RegExp.escape(entry)}`);
       await shows(entry);
-      // A menu that has just been drawn may lose a key or react late, so each key press gets time to show.
+      // A menu that has just been drawn may lose a key press or react late, so after each key press the screen is
+      // checked again.
       for (let presses = 0; !(await isSteady(marked)); presses++) {
         if (presses > 10) throw new Error(`${entry} cannot be reached:\n${await screen()}`);
         await press("Down");
@@ -85,7 +86,7 @@ export async function openTerminal(command: string[], { cwd, env, screens }: Opt
     },
     async say(line) {
       const written = new RegExp(`^❯ ${RegExp.escape(line)}$`, "m");
-      // A field that has just been drawn may lose what is written.
+      // A field that has just been drawn may lose characters.
       for (let times = 0; !written.test(await screen()); times++) {
         if (times > 5) throw new Error(`'${line}' cannot be written:\n${await screen()}`);
         await press("C-u");
@@ -121,7 +122,7 @@ async function program() {
   }
 }
 
-/** Whether the condition becomes true within this time. */
+/** Waits until the condition is true or the time limit passes. Returns whether it became true. */
 async function soon(holds: () => Promise<boolean>, limit_ms = drawn_ms): Promise<boolean> {
   for (const until_ms = performance.now() + limit_ms; performance.now() < until_ms; await Bun.sleep(look_ms))
     if (await holds()) return true;
