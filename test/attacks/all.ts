@@ -1,4 +1,4 @@
-// Every attack; `npm run attacks` prints them as a table, and attacks.test.ts runs the quick ones.
+// The list of all attacks. `npm run attacks` prints their results as a table, and attacks.test.ts runs the quick ones.
 
 import { allowedBodies } from "./allowed-bodies.ts";
 import type { Attack } from "./attack.ts";

@@ -1,4 +1,4 @@
-// Bodies just within the limits, at three sizes: as dense, as deep and as odd as the limits allow.
+// Attacks with request bodies that the limits just allow, of three sizes: as many values, names and levels as allowed.
 
 import { filled as withDefaults } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
@@ -11,7 +11,7 @@ const limits = withDefaults(sections.limits.properties);
 
 export const allowedBodies: readonly Attack[] = [0.25, 4, 30].flatMap(ofSize);
 
-/** How many members, names and values the body may have beside the few of the request itself. */
+/** How many members, names and values the body may have, besides the few of the request itself. */
 function allowance(bytes: number) {
   const few = 100;
   return {
@@ -25,7 +25,7 @@ function ofSize(size_mib: number): Attack[] {
   const bytes = size_mib * mib;
   const room = bytes - 1000;
   const allowed = allowance(bytes);
-  // In the densest forms, a small body has no room for as many values or members as the limits allow.
+  // In a small body, as many values or members as the limits allow do not fit even in their shortest form.
   const members = Math.min(allowed.members, Math.floor(bytes / 20));
   const values = Math.min(allowed.values, Math.floor(bytes / 12));
   const one = (name: string, options: BodyOptions, text: (model: string) => string) =>
@@ -78,7 +78,10 @@ function ofSize(size_mib: number): Attack[] {
   ];
 }
 
-/** Objects in objects, each with a name of its own until `names` are used up: the costliest input for a parser. */
+/**
+ * Nested objects, each with a member name of its own until `names` are used up. This is the most expensive input for a
+ * parser.
+ */
 function chains(members: number, names: number): string {
   const depth = 80;
   const chain = (at: number) => {

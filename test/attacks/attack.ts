@@ -1,4 +1,4 @@
-// What an attack is, and the most that it may do to a node. A new attack is a value in a list of `all.ts`.
+// The interface of an attack, and the bounds for its effect on a node. A new attack is added to a list in `all.ts`.
 
 import type { UpstreamProtocol } from "../../src/core/upstream/codecs.ts";
 import type { Store } from "../faults/stores.ts";
@@ -6,18 +6,18 @@ import type { Says } from "./engine.ts";
 
 export interface Attack {
   name: string;
-  /** Settings of the node to attack, if the attack needs special ones. */
+  /** Settings of the attacked node, if the attack needs special ones. */
   node?: NodeOptions;
   /** Whether the attack is part of `npm test`; the others run with `npm run attacks`. */
   isQuick?: boolean;
-  /** Sends the attack, and waits until the node has answered or closed everything. */
+  /** Sends the attack, and waits until the node has responded to every request or closed its connection. */
   run(target: Target): Promise<Sent>;
   /** The bounds that the attack must keep, given what it sent. If absent, `bodyBounds` applies. */
   bounds?(sent: Sent): Bounds;
 }
 
 export interface NodeOptions {
-  /** The sections of sluice.yaml, each written as a flow map. */
+  /** The section `limits` of sluice.yaml, as a YAML flow map. */
   limits?: string;
   answers?: string;
   /** Whether the node has a Postgres of its own, which the attack may freeze or kill. */
@@ -26,17 +26,17 @@ export interface NodeOptions {
 
 export interface Target {
   url: string;
-  /** A key of an organization without limits. */
+  /** A key of an organization without limits, for the attacker. */
   key: string;
-  /** A key of another organization without limits. */
+  /** A key of another organization without limits, for an honest client. */
   neighbourKey: string;
-  /** A model that answers every request, with a context that no body fills. */
+  /** A model that responds to every request, with a context window that no allowed body exceeds. */
   model: string;
-  /** A model at a high price, whose engine reports a billion tokens. */
+  /** A model with a high price, whose engine reports a usage of a billion tokens. */
   lyingModel: string;
-  /** A model whose engine writes as fast as its answer is read, without an end. */
+  /** A model whose engine sends an endless response as fast as it is read. */
   endlessModel: string;
-  /** Models, one for each protocol, whose engines answer with what `engineSays` set last. */
+  /** One model for each protocol, whose engine sends the response that the attack set last by `engineSays`. */
   hostileModels: Readonly<Record<UpstreamProtocol, string>>;
   engineSays(what: Says | null): void;
   pid: number;
@@ -46,22 +46,22 @@ export interface Target {
   database: Store | null;
 }
 
-/** What the attack sent, and the answers to it. */
+/** Counts of the attack's requests, and the responses to them. */
 export interface Sent {
-  /** The sent bytes on the wire. */
+  /** The number of bytes sent on the wire. */
   bytes: number;
-  /** The bytes after decompression of all bodies that were in flight at once. */
+  /** The total size after decompression, in bytes, of all bodies that were in flight at the same time. */
   unpackedBytes: number;
-  /** The answers' statuses with codes of faults: `413 request_too_large`. */
+  /** The responses, each as a status and an error code: `413 request_too_large`. */
   answers: string[];
-  /** What was wrong, beside exceeded bounds; each in words. */
+  /** Problems other than exceeded bounds, as texts. */
   problems?: string[];
 }
 
 export interface Bounds {
-  /** The longest time for which the event loop may stop: wall clock or CPU of its thread, whichever is less. */
+  /** The longest allowed stop of the event loop: wall-clock time or CPU time of its thread, whichever is less. */
   step_ms: number;
-  /** The most bytes by which the process may grow. */
+  /** The largest allowed growth of the process's memory. */
   growth_bytes: number;
 }
 
@@ -70,22 +70,22 @@ export interface Measured {
   bounds: Bounds;
   step_ms: number;
   /**
-   * The slowest GET /livez during the attack, from another process. It is only for the table, since other work of the
-   * machine counts in it, too.
+   * The slowest GET /livez during the attack, measured by another process. It is only shown in the table, and has no
+   * bound, because other work of the machine affects it, too.
    */
   livez_ms: number;
   growth_bytes: number;
   cpu_ms: number;
   took_ms: number;
-  /** The exceeded bounds and other problems, in words; empty if there are none. */
+  /** The exceeded bounds and other problems, as texts; empty if there are none. */
   broken: string[];
 }
 
 const mib = 1024 * 1024;
-/** The largest body that must not slow anything down noticeably. */
+/** The size up to which a body must not slow other requests down noticeably. */
 const small_bytes = 4.1 * mib;
 
-/** The memory that a node gives back while it idles, and takes again for its first large body. */
+/** The memory that an idle node returns to the system, and allocates again for its first large body. */
 const idle_bytes = 32 * mib;
 
 /** The bounds for attacks that send bodies (docs/design/service.md, Cost before trust). */

@@ -17,13 +17,13 @@ afterAll(async () => {
 });
 
 /**
- * On a machine that does other work, a step takes longer, also in CPU time, since caches are shared. And the
- * collector's threads run later, so a process grows more.
+ * The factor by which the bounds are relaxed. On a busy machine, a stop of the event loop takes longer, also in CPU
+ * time, because caches are shared; and the garbage collector's threads run later, so a process grows more.
  */
 const slack = 2;
 
 const quick = attacks.filter(({ isQuick }) => isQuick);
-/** Whether the attack is one of the many shapes of an engine's answer, of which only some are tried here. */
+/** Whether the attack is one of the many forms of an engine's response, of which only a random part is run here. */
 const isShape = ({ name }: { name: string }) => name.startsWith("an engine's ");
 const tried = [...quick.filter((attack) => !isShape(attack)), ...some(20, quick.filter(isShape))];
 

@@ -1,6 +1,7 @@
-// A process beside the attack, which sends a node one request after another: small chat requests, as a person's agent does,
-// if it is given a key and a model, else GET /livez. `bun test/attacks/beside.ts URL [KEY MODEL]`; for each line of input
-// it prints, as JSON, how many answers came or failed since the last line, and how long they took.
+// A process that sends a node one request after another during an attack: small chat requests, like those of a person's
+// agent, if it gets a key and a model, else GET /livez. `bun test/attacks/beside.ts URL [KEY MODEL]`. For each line of
+// input it prints, as JSON, how many responses arrived and how many requests failed since the last line, and how long
+// they took.
 
 interface BesideSays {
   requests: number;
@@ -31,7 +32,7 @@ async function main(url: string, key: string | undefined, model: string | undefi
   let failed = 0;
   const ask = async () => {
     const began = performance.now();
-    // A failed request counts as an answer that took this long.
+    // A failed request is counted with the time until it failed.
     const answer = await fetch(url + asked.path, { ...asked, signal: AbortSignal.timeout(60_000) }).catch(() => null);
     await answer?.text().catch(() => {});
     if (answer?.status !== 200) failed += 1;

@@ -1,4 +1,4 @@
-// An attack that is one body, sent once or a few times at once; and functions that write such bodies.
+// An attack that consists of one body, sent once or several times in parallel; and functions that generate such bodies.
 
 import { gzipSync } from "node:zlib";
 import { type Attack, bodyBounds, type Target } from "./attack.ts";
@@ -16,16 +16,16 @@ export const paths = {
 export interface BodyOptions {
   path?: (typeof paths)[keyof typeof paths];
   gzip?: boolean;
-  /** How many copies of the body are sent at once. */
+  /** How many copies of the body are sent in parallel. */
   parallel?: number;
   isQuick?: boolean;
-  /** The factor by which the conversation grows when the service decodes it. */
+  /** The factor by which the conversation grows when the service decodes the body. */
   grows?: number;
-  /** What every answer must begin with: `413`, `400 invalid_json`. */
+  /** The text with which every response's status and code must begin: `413`, `400 invalid_json`. */
   wanted?: string;
 }
 
-/** An attack with one body. `text` returns the whole body; `model` is the id of an existing model. */
+/** An attack with one body. `text` returns the whole body, given the ID of an existing model. */
 export function body(name: string, options: BodyOptions, text: (model: string) => string): Attack {
   const { path = paths.chat, gzip = false, parallel = 1, isQuick = false, grows = 1, wanted } = options;
   return {
@@ -57,7 +57,7 @@ async function post({ url, key }: Target, path: string, bytes: Uint8Array, gzip:
   return `${answer.status} ${error.code ?? error.details?.error_code}`;
 }
 
-/** The items with commas between them: `0,1,2`. */
+/** Joins the items with commas: `0,1,2`. */
 export function listed(count: number, item: (at: number) => string): string {
   return Array.from({ length: Math.floor(count) }, (_, at) => item(at)).join(",");
 }
@@ -67,8 +67,8 @@ export function filled(word: string, bytes: number): string {
 }
 
 /**
- * A chat or Messages request with a short text and further fields. At the path of Responses, these fields are parsed
- * too, and the request is refused.
+ * The body of a Chat Completions or Messages request with a short message and additional fields. The path of Responses
+ * parses these fields, too, and refuses the request.
  */
 export function asking(model: string, fields: string): string {
   return `{"model":"${model}","max_tokens":10,"messages":[{"role":"user","content":"hi"}],${fields}}`;
@@ -78,13 +78,13 @@ export function saying(model: string, content: string): string {
   return `{"model":"${model}","max_tokens":10,"messages":[{"role":"user","content":${content}}]}`;
 }
 
-/** A request with a tool of chat whose parameters have these fields. */
+/** The body of a Chat Completions request with a tool whose JSON Schema has these fields. */
 export function schema(model: string, fields: string): string {
   const parameters = `"parameters":{"type":"object",${fields}}`;
   return asking(model, `"tools":[{"type":"function","function":{"name":"f",${parameters}}}]`);
 }
 
-/** The body with blanks added up to its size. */
+/** The body, padded with blanks to this size. */
 export function padded(text: string, bytes: number): string {
   return text + filled(" ", bytes - text.length);
 }

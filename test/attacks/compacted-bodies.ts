@@ -1,4 +1,5 @@
-// Conversations to compact and to count, as large and as odd as allowed: the parts that are left out must cost little.
+// Attacks with conversations that are to be compacted or counted, as large and as odd as allowed. Dropping the older
+// parts must cost little.
 
 import type { Attack } from "./attack.ts";
 import { type BodyOptions, body, filled, listed, mib, padded, paths } from "./body.ts";
@@ -40,7 +41,7 @@ function ofSize(size_mib: number): Attack[] {
     one("a summary to compact", { path: compact }, summary),
     one(
       "many summaries to compact",
-      // The text for the engine says of each item that it is a summary, which takes twice as many characters.
+      // In the prompt for the engine, each of these items is introduced as a summary, which doubles its characters.
       { path: compact, isQuick: false, grows: 2 },
       listed(turns_max, (at) => sealed(`${at}`)),
     ),

@@ -1,7 +1,4 @@
-/**
- * Connections are released: a connection that sends no further request is closed, and the remaining descriptors serve
- * probes.
- */
+/** A connection on which no further request arrives is closed, and some file descriptors stay reserved for probes. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { type RawClient, rawClient } from "../harness/raw-client.ts";
@@ -23,7 +20,7 @@ describe("a connection that asks nothing more is closed", () => {
   const connections = 100;
   const wanting = () => ({ url: service.url, connections, patience_ms: 40_000 });
 
-  // Both tests wait for the time after which an idle connection is closed, so they run at the same time.
+  // Both tests wait for the idle timeout of connections, so they run concurrently.
   test.concurrent("after a refusal, an answer or a stream, with a head that never ends, or with none", async () => {
     const body = JSON.stringify({ model, stream: true, messages: says("") });
     const all = { opened: connections, closed: connections, livez_failed: 0 };
@@ -35,7 +32,7 @@ describe("a connection that asks nothing more is closed", () => {
     const body = JSON.stringify({ model, messages: says("ttft=9000") });
     const rest = body.slice(10);
     await client.write(chatOf(service.key, body).slice(0, -rest.length));
-    // Waits for as long as it takes until an idle connection is closed.
+    // Waits until the node has closed an idle connection.
     await idleConnections({ ...wanting(), connections: 1 });
     await client.write(rest);
     expect(await client.read(undefined, 60_000)).toStartWith("HTTP/1.1 200");

@@ -1,5 +1,5 @@
-// Connections that send nothing more: idle ones after a refusal or an answer, and heads that never end. Each attack is a
-// function that returns its measurements.
+// Attacks with connections that stop sending: idle ones after an error or a response, and request heads that never end.
+// Each attack is a function that returns its measurements.
 
 import { connect, type Socket } from "node:net";
 import { chatOf, probing } from "./talk.ts";
@@ -8,9 +8,9 @@ export interface Connections {
   opened: number;
   /** The bytes that the attacker wrote on all connections. */
   bytes: number;
-  /** The number of connections that the service had closed by the end. */
+  /** The number of connections that the service had closed when the attack ended. */
   closed: number;
-  /** The number of answers of GET /livez, while the connections were open, that were not a 200. */
+  /** The number of responses to GET /livez other than 200 while the connections were open. */
   livez_failed: number;
   seconds: number;
 }
@@ -18,7 +18,7 @@ export interface Connections {
 export interface Wanting {
   url: string;
   connections: number;
-  /** How long the service may take to close all connections. */
+  /** How long the service may take to close all connections, in milliseconds. */
   patience_ms: number;
 }
 
@@ -32,7 +32,7 @@ export function idleAfterStreams(wanting: Wanting, key: string, body: string): P
   return opened(wanting, (socket) => socket.write(chatOf(key, body)));
 }
 
-/** Opens connections that each write a head, one header a second, and never end it. */
+/** Opens connections that each send an endless request head, one header per second. */
 export function slowloris(wanting: Wanting): Promise<Connections> {
   return opened(wanting, (socket) => {
     socket.write("GET /v1/models HTTP/1.1\r\nhost: localhost\r\n");
@@ -79,8 +79,8 @@ async function opened({ url, connections, patience_ms }: Wanting, begin: Begin):
         resolve();
       });
     });
-  // Opens a hundred at a time: if more were opened, the kernel's backlog would overflow. Answers are not awaited: the
-  // refusals of one address are slow, and ten thousand of them would take minutes.
+  // Opens a hundred connections at a time, because more would overflow the kernel's backlog. Does not wait for
+  // responses: the service delays the refusals of one address, so ten thousand of them would take minutes.
   for (let count = 0; count < connections; count += 100)
     await Promise.all(Array.from({ length: Math.min(100, connections - count) }, dial));
   const deadline = performance.now() + patience_ms;

@@ -1,5 +1,5 @@
-// Answers of an engine, as dense, as deep and as odd as allowed: as an unstreamed answer, as an event of a stream, as the
-// arguments of a call. Whatever an engine answers, only the request that it answers may fail.
+// Attacks by an engine's responses, as large, as deep and as odd as allowed: as an unstreamed response, as an event of
+// a stream, and as the arguments of a tool call. Whatever an engine sends, only its own request may fail.
 
 import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/core/body/scan.ts";
 import { upstreamProtocols } from "../../src/core/upstream/codecs.ts";
@@ -10,14 +10,11 @@ import { answerOf, type Content } from "./engine-words.ts";
 
 interface Shape {
   name: string;
-  /** The size of the answer or the event. The default is just below the largest size that the service reads. */
+  /** The size of the response or the event. The default is just below the largest size that the service reads. */
   size_mib?: number;
-  /**
-   * Whether no client may get the answer: its request must fail. If neither this nor `isPassed` is set, either is
-   * allowed.
-   */
+  /** Whether the request must fail. If neither this nor `isPassed` is set, both outcomes are allowed. */
   isRefused?: boolean;
-  /** Whether every client must get the answer. */
+  /** Whether every client must get the response. */
   isPassed?: boolean;
   caller?: (typeof paths)[keyof typeof paths];
   content(bytes: number): Content;
@@ -45,7 +42,7 @@ const fields: readonly Shape[] = [
   { name: "not closed", isRefused: true, content: (bytes) => inside(`[${filled("1,", bytes)}`) },
 ];
 
-/** A document of this size, padded with blanks, just within the limits of values, members and names. */
+/** A JSON document of this size, padded with blanks, just within the limits of values, members and names. */
 const within = (bytes: number, value: string) => inside(`${value}${filled(" ", bytes - value.length)}`);
 const { body_values_max, body_members_max, body_names_max } = answerLimits;
 const few = 100;
@@ -78,8 +75,8 @@ const texts: readonly Shape[] = [
 ];
 
 /**
- * An answer with a tool call, whose arguments `written` returns. The client uses Messages, for which the arguments are
- * read as an object.
+ * A response with a tool call, whose arguments `written` returns. The client uses Messages, so the service parses the
+ * arguments as an object.
  */
 const argued = (name: string, written: (bytes: number) => string): Shape => ({
   name: `arguments: ${name}`,
@@ -127,7 +124,7 @@ function inside(value: string): Content {
   return { fields: `"x":${value}` };
 }
 
-/** Objects in objects, each with a name of its own. */
+/** Nested objects, each with a member name of its own. */
 function chain(at: number): string {
   const depth = 50;
   const opening = Array.from({ length: depth }, (_, level) => `{"a${at * depth + level}":`).join("");
@@ -154,8 +151,8 @@ function quick(shape: Shape, isStream: boolean): Attack {
 }
 
 /**
- * An attack with this answer from an engine of each protocol, one after the other. At the same time a small request
- * must be served.
+ * An attack in which an engine of each protocol sends this response, one after the other. A small request of another
+ * client must be served meanwhile.
  */
 function attackOf(
   { name, size_mib = largest_mib, isRefused, isPassed, caller = paths.chat, content }: Shape,
@@ -187,10 +184,7 @@ function attackOf(
   };
 }
 
-/**
- * Sends a request. Returns 200, or the code of the fault that came instead of an answer, or, in a stream, at the end of
- * the answer.
- */
+/** Sends a request. Returns 200, or the code of the error, which in a stream may come at the end of the response. */
 async function asked({ url, key }: Target, path: string, model: string, stream: boolean): Promise<string> {
   const tools =
     path === paths.messages

@@ -1,27 +1,28 @@
-// One answer of an engine in the form of each protocol, unstreamed or streamed; its content is given as JSON.
+// Writes an engine's response in the format of each protocol, unstreamed or streamed. Its content is given as JSON
+// texts.
 
 import type { UpstreamProtocol } from "../../src/core/upstream/codecs.ts";
 import type { EngineAnswer } from "./engine.ts";
 
-/** The content of an answer. All strings are JSON texts. */
+/** The content of a response. All strings are JSON texts. */
 export interface Content {
-  /** Replaces the whole answer, or one event of it. */
+  /** Replaces the whole response, or one event of it. */
   document?: string;
-  /** Further fields, with names that no protocol has: `"x":1`. */
+  /** Additional fields with names that no protocol has: `"x":1`. */
   fields?: string;
-  /** The text of the answer: a JSON string. */
+  /** The text of the response: a JSON string. */
   text?: string;
-  /** The arguments of one call: a JSON object. */
+  /** The arguments of one tool call: a JSON object. */
   arguments?: string;
-  /** All tool calls of the answer. */
+  /** All tool calls of the response. */
   calls?: readonly Call[];
-  /** The log probabilities of the text, in the form of chat: a JSON list. */
+  /** The log probabilities of the text, in the format of Chat Completions: a JSON list. */
   logprobs?: string;
-  /** The number of parts of the answer, which are text and reasoning alternately. */
+  /** The number of parts of the response, which are text and reasoning in turn. */
   turns?: number;
 }
 
-/** A tool call. An id or a name that is absent here is absent from the answer, too. */
+/** A tool call. An ID or a name that is absent here is absent from the response, too. */
 export interface Call {
   id?: string;
   name?: string;
@@ -40,7 +41,7 @@ interface Words {
   events(): string[];
 }
 
-/** The frame of an event, which must contain no line breaks. */
+/** The frame of an event, whose text must contain no line breaks. */
 function framed(event: string): string {
   return event === "[DONE]" ? "data: [DONE]\n\n" : `data: ${event}\n\n`;
 }

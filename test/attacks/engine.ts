@@ -1,17 +1,17 @@
-// The engine behind a node that is attacked: accepts any body and answers with a few words, as a stream if the request asks
-// for one.
+// The engine behind the attacked node. It accepts any body, and responds with a few words, as a stream if the request
+// asks for one.
 
 import type { UpstreamProtocol } from "../../src/core/upstream/codecs.ts";
 
 export const honestEngineModel = "writer";
-/** The engine's model that reports a billion tokens whatever it answered, in the same write as the end. */
+/** The model that reports a usage of a billion tokens for any response, in the same write as the response's end. */
 export const lyingEngineModel = "liar";
-/** The engine's model that writes as fast as its answer is read, without an end. */
+/** The model whose response is endless, and is sent as fast as it is read. */
 export const endlessEngineModel = "endless";
-/** The engine's model that answers with what an attack has set, in the protocol of the request. */
+/** The model that sends the response that an attack has set, in the protocol of the request. */
 export const hostileEngineModel = "hostile";
 
-/** An answer of the hostile model. */
+/** A response of the hostile model. */
 export interface EngineAnswer {
   isStream: boolean;
   bytes: Uint8Array;
@@ -28,7 +28,7 @@ const protocolAt: Record<string, UpstreamProtocol> = {
 const words = 20;
 const lie = { prompt_tokens: 12, completion_tokens: 1e9, total_tokens: 1e9 + 12 };
 const truth = { prompt_tokens: 12, completion_tokens: words, total_tokens: 12 + words };
-/** The pause between two parts of an honest stream. */
+/** The pause between two parts of a normal stream. */
 const pause_ms = 20;
 
 export function startEngine() {
@@ -39,7 +39,7 @@ export function startEngine() {
     maxRequestBodySize: 256 * 1024 * 1024,
     idleTimeout: 120,
     async fetch(request) {
-      // Bodies may be as large as the service accepts. So only their first and last characters are searched.
+      // Bodies may be as large as the service accepts, so only their first and last characters are searched.
       const text = await request.text();
       const isAsked = (name: string) => text.slice(0, 200).includes(`"model":"${name}"`);
       if (isAsked(endlessEngineModel)) return endless();
@@ -53,7 +53,7 @@ export function startEngine() {
   });
   return {
     port: Number(server.url.port),
-    /** Sets the answer that the hostile model gives from now on. */
+    /** Sets the hostile model's response to all later requests. */
     says(what: Says | null) {
       says = what;
     },
@@ -86,7 +86,7 @@ function endless(): Response {
   const piece = new TextEncoder().encode(event({ choices: [{ index: 0, delta: { content: said(1) } }] }).repeat(300));
   const body = new ReadableStream({
     async pull(controller) {
-      // Lets other work of the event loop run.
+      // Lets the event loop do other work.
       await Bun.sleep(0);
       controller.enqueue(piece);
     },

@@ -1,4 +1,5 @@
-// Attacks from behind the service: an engine that lies, and a database that is away. What clients send is honest.
+// Attacks from behind the service: an engine that reports a false usage, and a database that is down. The clients are
+// honest.
 
 import { until } from "../harness/until.ts";
 import type { Attack, Target } from "./attack.ts";
@@ -6,19 +7,19 @@ import { mib } from "./body.ts";
 import { chatWith, metricIn, metricsOf, probing, statusesOf } from "./talk.ts";
 
 /**
- * The runtime collects garbage late: before the first large collection, a thousand honest requests make the heap grow
- * this much, too.
+ * The growth is large because the runtime collects garbage late: a thousand honest requests make the heap of a new
+ * process grow as much.
  */
 const bounds = () => ({ step_ms: 50, growth_bytes: 128 * mib });
 /**
- * The most lines for one event in ten seconds; further events are only counted, in one line
+ * The most log lines for one event in ten seconds. Further events are only counted, in one line
  * (src/features/telemetry/flood.ts).
  */
 const lines_max = 20;
 
 /**
- * An engine that reports a billion tokens at a high price, in the same read as the end of its answer, under a plan
- * without limits: the sum comes near 2^53.
+ * An engine with a high price that reports a billion tokens, in the same read as the end of its response, under a plan
+ * without limits: the sum of the costs comes near 2^53.
  */
 const lies: Attack = {
   name: "an engine that reports a billion tokens, 1,000 times",
@@ -54,14 +55,14 @@ const outage: Attack = {
 };
 
 /**
- * The problem if the log is flooded. Each request has a line in the log, as it should; the lines for other events must
- * not grow with the number of requests.
+ * The problem if the log is flooded. Each request has one line in the log; the lines for other events must not grow
+ * with the number of requests.
  */
 function floods({ log }: Target): string[] {
   const events = log().matchAll(/^\{"time":"(.{18}).*?"event":"((?!request")\w+)"/gm);
   const perTenSeconds = Map.groupBy(events, ([, time, event]) => `${event} at ${time}`);
   const most = Math.max(0, ...[...perTenSeconds.values()].map((lines) => lines.length));
-  // Ten seconds by the clock may touch two windows. Each has `lines_max` lines, and one that counts the other events.
+  // Ten seconds may overlap two windows. Each window has `lines_max` lines, and one that counts the other events.
   return most > 2 * lines_max + 2 ? [`${most} lines of one event were logged in ten seconds`] : [];
 }
 

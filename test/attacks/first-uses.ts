@@ -1,5 +1,5 @@
-// A node that starts while many addresses send made-up keys, and valid keys that it sees for the first time: how each of
-// the valid keys is answered, and how long it waits in comparison with a node that nobody attacks.
+// Starts a node while many addresses send made-up keys, and uses valid keys that the node does not know yet. Measures
+// the response to each valid key and how long it takes, in comparison with a node that is not attacked.
 
 import { connect } from "node:net";
 import { key_random_bytes, newKey, secretOf } from "../../src/core/auth/credential.ts";
@@ -16,21 +16,21 @@ import { headOf } from "./talk.ts";
 export interface FirstUses {
   /** For each key, the status of its first request and how long it took. */
   uses: { status: string; ms: number }[];
-  /** The time from when the node was ready until the last key was answered. */
+  /** The time in milliseconds from when the node was ready until the last key got its response. */
   took_ms: number;
 }
 
 export interface Rounds {
-  /** The first uses on a node that nobody attacks; null if they were not asked for. */
+  /** The first uses of keys on a node that is not attacked; null if they were not requested. */
   alone: FirstUses | null;
   attacked: FirstUses;
-  /** The numbers of answers to the forgers, by status. */
+  /** The number of responses to the attackers, by status. */
   answered: Record<string, number>;
 }
 
 export interface Attackers {
   addresses: number;
-  /** The requests per second of each address. */
+  /** The requests per second from each address. */
   per_second: number;
   /** The address from which the valid keys are sent. */
   honestAddress: string;
@@ -39,8 +39,8 @@ export interface Attackers {
 }
 
 /**
- * Starts a node under an attack, and before that one without, if `isCompared`. Both are on one database, with keys of
- * their own. Each key is used once.
+ * Starts a node under an attack, and if `isCompared`, another one before the attack. Both use one database, with
+ * different keys. Each key is used once.
  */
 export async function firstUses(attackers: Attackers, keys: number, isCompared: boolean): Promise<Rounds> {
   const { addresses, per_second, honestAddress, failures_max = 300 } = attackers;
@@ -89,8 +89,8 @@ async function madeKeys(url: string, count: number): Promise<string[]> {
 }
 
 /**
- * Uses the keys one by one, a tenth of a second apart, from the moment when the node is ready. They use one connection,
- * as clients do: how soon new connections are accepted while thousands arrive depends on the system, and not on keys.
+ * Uses the keys one by one, a tenth of a second apart, as soon as the node is ready. They share one connection: how
+ * fast new connections are accepted while thousands arrive depends on the operating system, and not on keys.
  */
 async function used(node: Sluice, keys: readonly string[], localAddress: string): Promise<FirstUses> {
   const began_ms = performance.now();
@@ -110,7 +110,9 @@ async function used(node: Sluice, keys: readonly string[], localAddress: string)
   }
 }
 
-/** A connection that stays open. `ask` returns the status, or `none` if the connection was closed. */
+/**
+ * Opens a connection that is reused. `ask` returns the status of the response, or `none` if the connection was closed.
+ */
 async function keptConnection(port: number, localAddress: string) {
   const socket = connect({ port, host: "127.0.0.1", localAddress });
   let text = "";

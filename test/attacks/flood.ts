@@ -1,14 +1,14 @@
-// Many connections, each of which sends a request with a made-up key, reads the answer and sends the next one with another
-// key: `bun test/attacks/flood.ts URL CONNECTIONS`, until it is killed. It is a process of its own, so that its cost is not
-// counted in the measured process. It prints the number of answers it got, by status, once a second.
+// Many connections, each of which sends a request with a made-up key, reads the response and sends the next request
+// with another key: `bun test/attacks/flood.ts URL CONNECTIONS`, until it is killed. It is a separate process, so that
+// its CPU time is not counted in the measured process. Once a second it prints the number of responses, by status.
 
 import { connect, type Socket } from "node:net";
 import { key_random_bytes, newKey } from "../../src/core/auth/credential.ts";
 import { headOf } from "./talk.ts";
 
 /**
- * The connections that are opened in one turn: with more, the kernel's backlog would overflow, which is not the
- * service's doing.
+ * The number of connections that are opened at a time: more would overflow the kernel's backlog, which would not be the
+ * service's fault.
  */
 const dialed_at_once = 50;
 
@@ -17,7 +17,7 @@ export function forgedKey(): string {
 }
 
 export interface Flood {
-  /** The number of answers so far, by status. */
+  /** The number of responses so far, by status. */
   answered: ReadonlyMap<string, number>;
   /** The number of bytes written so far. */
   bytes(): number;
@@ -25,7 +25,7 @@ export interface Flood {
 }
 
 /**
- * Opens the connections in this process. `requestOf` returns the text of the next request of the connection with this
+ * Opens the connections in this process. `requestOf` returns the text of the next request on the connection with this
  * number.
  */
 export async function flood(url: string, connections: number, requestOf = withForgedKey): Promise<Flood> {

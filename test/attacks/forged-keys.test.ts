@@ -1,6 +1,6 @@
 /**
- * Unknown keys cost others nothing (docs/design/keys.md, Unknown keys). bench/forged-keys.ts measures how long others
- * wait.
+ * A flood of unknown keys does not slow other clients down (docs/design/keys.md, Unknown keys). bench/forged-keys.ts
+ * measures by how much.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Service, startService } from "../harness/engine.ts";
@@ -17,7 +17,7 @@ setDefaultTimeout(90_000);
 
 let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let service: Service;
-/** Another node of the same database. */
+/** Another node on the same database. */
 let other: Sluice;
 beforeAll(async () => {
   database = await migratedDatabase();
@@ -42,11 +42,11 @@ test("of a flood few keys reach the directory, its answers are slow, and a real 
   const { answered, looked_up, seconds, honest } = await forgedKeys(attack);
   expect(honest.failed).toBe(0);
   expect(honest.requests).toBeGreaterThan(10);
-  // The most look-ups of made-up keys: the burst that an address may have, those that it may have again as time passes,
-  // and those that began at the same moment.
+  // The most look-ups of made-up keys: the burst that an address is allowed, those that it regains as time passes, and
+  // those that began at the same moment.
   expect(looked_up).toBeLessThanOrEqual(60 + Math.ceil(seconds + 5) + connections);
   expect(answered["429"]).toBeGreaterThan(0);
-  // Each connection gets at most one answer in a second.
+  // Each connection gets at most one 429 per second.
   expect(answered["429"]!).toBeLessThanOrEqual(connections * (seconds + 5));
 });
 
@@ -74,7 +74,8 @@ test("a key made a moment ago works at once on every node, though floods use up 
     const { key } = await newKey(service, organization);
     for (const [index, url] of urls.entries()) {
       await until(async () => (await heard(url)) > before[index]!, 10_000, "the node to have heard of the key");
-      // Now and then a look-up is free for an unknown key, and then a made-up key gets a 401.
+      // Sometimes a look-up of an unknown key is allowed during the flood, and then a made-up key gets a 401 instead of
+      // a 429.
       const isRefused = async () => (await statusOf(url, forgedKey())) === 429;
       await until(isRefused, 20_000, "an unknown key to be refused unseen");
       expect(await statusOf(url, key)).toBe(200);
@@ -98,6 +99,6 @@ test("clients behind a trusted proxy count one by one, and nobody else can prete
   };
   expect(await until429("127.0.0.2", () => "203.0.113.5")).not.toBeNull();
   expect(await statusOf("127.0.0.2", "203.0.113.6")).toBe("401");
-  // From an untrusted peer the header is only a claim: all its requests count for the peer's address.
+  // A peer that is no trusted proxy may send any address in this header, so all its requests count for the peer's own.
   expect(await until429("127.0.0.3", (at) => `203.0.113.${at}`)).not.toBeNull();
 });

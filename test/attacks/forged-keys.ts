@@ -1,5 +1,5 @@
-// A flood of made-up keys, each with a valid checksum, while somebody uses a real key: measures how the flood was answered,
-// how many look-ups the directory got, and whether the honest caller noticed anything.
+// Sends a flood of made-up keys, each with a valid checksum, while an honest client uses a real key. Measures the
+// responses to the flood, how many keys were looked up in the database, and whether the honest client was affected.
 
 import { flood } from "./flood.ts";
 import { metricIn } from "./talk.ts";
@@ -7,9 +7,9 @@ import { metricIn } from "./talk.ts";
 export interface ForgedKeys {
   /** The bytes that the attacker wrote. */
   bytes: number;
-  /** The numbers of answers to the flood, by status. */
+  /** The number of responses to the flood, by status. */
   answered: Record<string, number>;
-  /** The number of made-up keys that reached the directory. */
+  /** The number of made-up keys that were looked up in the database. */
   looked_up: number;
   seconds: number;
   honest: { requests: number; failed: number };
@@ -21,7 +21,7 @@ export async function forgedKeys(attack: {
   seconds: number;
   /** Sends one request with a real key. */
   honest(): Promise<Response>;
-  /** Reads the service's metrics, in the format of Prometheus. */
+  /** Reads the service's metrics, in the Prometheus format. */
   metrics(): Promise<string>;
 }): Promise<ForgedKeys> {
   const lookedUp = async () => metricIn(await attack.metrics(), "authentication_failures_total", "invalid_api_key");

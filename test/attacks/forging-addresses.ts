@@ -1,7 +1,7 @@
-// Many addresses, each of which sends a few requests a second with made-up keys, below every limit of one address: `bun
-// test/attacks/forging-addresses.ts PORT ADDRESSES PER_SECOND`, until it is killed. It is a process of its own, so that it
-// takes no time from the measuring process. Loopback has sixteen million addresses: each forger sends from one of its own.
-// It begins as soon as the port is open, and prints the number of its answers, by status.
+// Many addresses, each of which sends a few requests per second with made-up keys, below every limit for one address:
+// `bun test/attacks/forging-addresses.ts PORT ADDRESSES PER_SECOND`, until it is killed. It is a separate process, so
+// that it takes no time from the measuring process. Loopback has sixteen million addresses, so each attacker has one of
+// its own. It starts as soon as the port is open, and prints the number of responses, by status.
 
 import { connect, type Socket } from "node:net";
 import { until } from "../harness/until.ts";
@@ -9,7 +9,7 @@ import { forgedKey } from "./flood.ts";
 import { headOf } from "./talk.ts";
 
 export interface Forgers {
-  /** The number of answers so far, by status. */
+  /** The number of responses so far, by status. */
   answered(): Record<string, number>;
   end(): Promise<void>;
 }
@@ -17,11 +17,11 @@ export interface Forgers {
 export interface ForgersOptions {
   port: number;
   addresses: number;
-  /** The requests per second of each address. */
+  /** The requests per second from each address. */
   per_second: number;
 }
 
-/** Starts the forgers. The node need not listen on the port yet. */
+/** Starts the attackers. The node need not listen on the port yet. */
 export async function startForgers({ port, addresses, per_second }: ForgersOptions): Promise<Forgers> {
   const child = Bun.spawn([process.execPath, import.meta.path, String(port), String(addresses), String(per_second)], {
     stdout: "pipe",
@@ -41,9 +41,7 @@ export async function startForgers({ port, addresses, per_second }: ForgersOptio
   };
 }
 
-/**
- * Returns a function that sends a request from one address. A connection is used again after its request was answered.
- */
+/** Returns a function that sends a request from one address. Its connection is reused after a response. */
 function forger(port: number, localAddress: string, told: (status: string) => void) {
   const idle: Socket[] = [];
   const dial = () => {
@@ -66,8 +64,8 @@ function forger(port: number, localAddress: string, told: (status: string) => vo
 
 const tick_ms = 10;
 /**
- * How many overdue requests one tick sends at most. Further overdue requests are dropped, so that a machine that cannot
- * keep up still has time to read answers.
+ * How many overdue requests one tick sends at most. Further overdue requests are dropped, so that a slow machine still
+ * has time to read responses.
  */
 const sent_at_once = 100;
 

@@ -1,4 +1,4 @@
-// A node that had large bodies gives their memory back, even if nothing else asks for memory.
+// A node returns the memory of large bodies to the system, even if no other program needs memory.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../harness/until.ts";
@@ -9,7 +9,7 @@ import { chatWith } from "./talk.ts";
 
 setDefaultTimeout(120_000);
 
-/** The bytes of bodies that a key may have in flight: less than sixteen bodies of 4 MiB. */
+/** The total size of request bodies that a key may have in flight: less than sixteen bodies of 4 MiB. */
 const share_bytes = 48 * mib;
 
 let node: AttackedNode;
@@ -24,7 +24,7 @@ test("after three bodies of 30 MiB, within seconds", async () => {
   const { target } = node;
   const before_bytes = resident_bytes(target.pid);
   const headers = { authorization: `Bearer ${target.key}`, "content-type": "application/json" };
-  // A single character that is not Latin doubles the memory that the text takes.
+  // A single character beyond Latin-1 doubles the memory of the whole text.
   const content = `${filled("hello world ", 30 * mib - 1000)}€`;
   const body = JSON.stringify({ model: target.model, max_tokens: 10, messages: [{ role: "user", content }] });
   for (let count = 0; count < 3; count++) {
@@ -32,7 +32,7 @@ test("after three bodies of 30 MiB, within seconds", async () => {
     expect(answer.status).toBe(200);
     await answer.text();
   }
-  // The runtime keeps the last request in memory until another one comes.
+  // The runtime keeps the last request in memory until the next request.
   for (let count = 0; count < 2; count++) await (await chatWith(target, { model: target.model })).text();
   await until(() => resident_bytes(target.pid) < before_bytes + 32 * mib, 5_000, "the memory");
 });

@@ -1,4 +1,6 @@
-/** The bytes of request bodies in flight have a budget: for a key, for the node, and for the process as a whole. */
+/**
+ * Request bodies in flight have a limit on their total size: per key, for the node, and by the memory of the process.
+ */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
@@ -8,7 +10,7 @@ import { metricIn, metricsOf } from "./talk.ts";
 setDefaultTimeout(90_000);
 
 const mib = 1024 * 1024;
-/** The bytes that each request counts in the budget in addition to its body. */
+/** The bytes that each request counts in addition to its body. */
 const stream_bytes = 64 * 1024;
 const chat = "/v1/chat/completions";
 let service: Service;
@@ -29,8 +31,9 @@ test("forty connections of one starter key hold its share and no more, announced
   const key = await keyOf("starter", "starter");
   const attack = { url: service.url, pid: service.pid, key, connections: 40, sent_bytes: 12 * mib };
   const announced = await heldBodies({ ...attack, announced_bytes: 31 * mib });
-  // Two bodies of 31 MiB and the extra bytes of each request fit; a third one does not. Four of the refused clients are
-  // read to the end of what they send, and get their answer; the connections of the others are closed at once.
+  // Two bodies of 31 MiB with the extra bytes of each request fit; a third one does not. From four of the refused
+  // clients, the service reads the whole body, and sends the response; it closes the connections of the others
+  // immediately.
   expect(await shedOf("key")).toBe(38);
   expect(announced.refused).toEqual({ concurrency_limit_exceeded: expect.any(Number) });
   expect(announced.haveRetryAfter).toBe(true);
@@ -73,8 +76,8 @@ test("a stream gives its body back when the answer has begun, and itself at its 
 });
 
 test("above the mark of memory new inference is shed, while a running stream goes on and probes are served", async () => {
-  // The limit of memory is so low that the process is above it from its start. A request that is alone is served all
-  // the same.
+  // The memory limit is so low that the process exceeds it from the start. A request is still served when it is the
+  // only one.
   service = await startService({ limits: "{ memory_bytes: 1048576 }" });
   const running = await service.post(chat, { model, stream: true, messages: says("tps=20", "word ".repeat(160)) });
   expect(running.status).toBe(200);

@@ -1,15 +1,15 @@
-// One key sends the beginnings of many large bodies, and waits: measures how much memory the service then holds.
+// Sends the beginnings of many large bodies with one key, and waits. Measures how much memory the service then uses.
 
 import { type RawClient, rawClient } from "../harness/raw-client.ts";
 import { resident_bytes } from "./process.ts";
 import { headOf } from "./talk.ts";
 
 export interface HeldBodies {
-  /** The requests that were refused before their bodies were read, by the code of the refusal. */
+  /** The number of requests that were refused before their bodies were read, by error code. */
   refused: Record<string, number>;
   /** Whether all refusals have a `retry-after`. */
   haveRetryAfter: boolean;
-  /** The most by which the process's resident memory grew, in bytes. */
+  /** The largest growth of the process's resident memory, in bytes. */
   resident_bytes_more: number;
 }
 
@@ -18,16 +18,16 @@ export interface Held {
   pid: number;
   key: string;
   connections: number;
-  /** The length that each request announces, of which it sends only `sent_bytes`. */
+  /** The Content-Length of each request, which sends only `sent_bytes`. */
   announced_bytes: number;
   sent_bytes: number;
-  /** Whether the bodies are sent in chunks, so that no length is announced. */
+  /** Whether the bodies are sent in chunks, without a Content-Length. */
   chunked?: boolean;
 }
 
 const piece = Buffer.alloc(256 * 1024, " ");
 const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n")]);
-/** How long memory is watched after the bodies were sent: the service reads from a refused client for five seconds. */
+/** How long memory is observed after the bodies were sent: the service reads from a refused client for five seconds. */
 const watched_ms = 8_000;
 
 export async function heldBodies(held: Held): Promise<HeldBodies> {
@@ -57,7 +57,7 @@ export async function heldBodies(held: Held): Promise<HeldBodies> {
 async function begin(client: RawClient, { key, announced_bytes, sent_bytes, chunked }: Held): Promise<void> {
   const size = chunked ? "transfer-encoding: chunked" : `content-length: ${announced_bytes}`;
   await client.write(headOf("POST /v1/chat/completions", key, "content-type: application/json", size));
-  // The service reads the rest from a refused client, or closes its connection, so a write may fail.
+  // The service may discard the rest of a refused body, or close the connection, so a write may fail.
   for (let sent = 0; sent < sent_bytes; sent += piece.length)
     await client.write(chunked ? chunk : piece).catch(() => {});
 }

@@ -1,4 +1,4 @@
-// The largest bodies that agents send. They must be accepted, and may cost no more than an attack.
+// The largest bodies that real agents send. They must be accepted, and may cost no more than an attack.
 
 import type { Attack } from "./attack.ts";
 import { type BodyOptions, body, mib, paths } from "./body.ts";
@@ -33,7 +33,7 @@ function tools(count: number): object[] {
   }));
 }
 
-/** An agent's turns: the assistant uses a tool, and the user answers with its result. */
+/** The turns of an agent's conversation: each has a tool call of the assistant and its result. */
 function turns(count: number, text_bytes = 100): object[] {
   const text = 'The quick brown fox said "hello".\n'.repeat(Math.ceil(text_bytes / 34));
   const words = { type: "text", text };

@@ -1,10 +1,10 @@
-// The requests of honest clients, one kind after the other: each answer is read to its end and checked.
+// Requests of honest clients, of each kind in turn. Each response is read to its end and checked.
 
 import type { Target } from "./attack.ts";
 
 export interface Honest {
   name: string;
-  /** Sends a request. Returns null, or what is wrong with the answer. */
+  /** Sends a request. Returns null, or the problem of the response. */
   ask(): Promise<string | null>;
 }
 

@@ -1,4 +1,4 @@
-// Attacks that consist of many connections: idle ones, made-up keys, and bodies that never end.
+// Attacks with many connections: idle ones, made-up keys, and bodies that never end.
 
 import type { Attack, Bounds, Sent, Target } from "./attack.ts";
 import { mib, saying } from "./body.ts";
@@ -16,7 +16,7 @@ import { heldBodies } from "./held-bodies.ts";
 import { slowReaders } from "./slow-readers.ts";
 import { chatWith, metricsOf } from "./talk.ts";
 
-/** The memory that an open connection may cost. */
+/** The memory that an open connection may use. */
 const connection_bytes = 32 * 1024;
 const free_bytes = 64 * mib;
 const boundsOf = (connections: number): Bounds => ({
@@ -25,8 +25,9 @@ const boundsOf = (connections: number): Bounds => ({
 });
 
 /**
- * Requests that arrive at one moment are served in one turn of the event loop, up to 1,024 of them, since the runtime
- * takes so many events at a time. The turn lasts as long as 1,024 small requests take. Measured: 0.1 to 0.2 ms each.
+ * The longest stop of the event loop that parallel requests may cause. Requests that arrive at the same moment are
+ * served in one turn of the event loop, up to 1,024 of them, because the runtime takes so many events at a time. That
+ * takes as long as 1,024 small requests, of 0.1 to 0.2 ms each (measured).
  */
 const at_once_ms = 250;
 const idle = { limits: "{ idle_ms: 5000 }" };
@@ -64,8 +65,8 @@ function forging(connections: number): Attack {
       const measured = await forgedKeys({ url: target.url, connections, seconds, honest, metrics });
       const { failed, requests } = measured.honest;
       const problems = failed > 0 ? [`${failed} of ${requests} honest requests failed`] : [];
-      // The most look-ups of made-up keys: the burst that an address may have, those that it may have again as time
-      // passes, and those that began at the same moment.
+      // The most look-ups of made-up keys: the burst that an address is allowed, those that it regains as time passes,
+      // and those that began at the same moment.
       if (measured.looked_up > 300 + 5 * (measured.seconds + 5) + connections)
         problems.push(`${measured.looked_up} made-up keys were looked up`);
       const answers = Object.entries(measured.answered).flatMap(([status, count]) => Array<string>(count).fill(status));
@@ -76,8 +77,8 @@ function forging(connections: number): Attack {
 }
 
 /**
- * An attack on a node while it starts, and then the first uses of valid keys. The node and its database are used by
- * this attack alone.
+ * An attack on a node during its start, with the first uses of valid keys. The node and its database serve this attack
+ * alone.
  */
 function starting(name: string, attackers: Attackers): Attack {
   const keys = 20;
@@ -98,7 +99,7 @@ function starting(name: string, attackers: Attackers): Attack {
 }
 
 /**
- * Sends many bodies with one key. Each connection announces the largest body, or sends it in chunks, and never ends it.
+ * Sends many endless bodies with one key. Each connection announces the largest allowed body, or sends it in chunks.
  */
 function holding(name: string, isChunked: boolean): Attack {
   const [connections, share_bytes] = [40, 64 * mib];
@@ -119,9 +120,9 @@ function holding(name: string, isChunked: boolean): Attack {
 }
 
 /**
- * The number of clients that ask for a stream and read nothing of it. For each, several MiB pass through until the
- * system's buffers on both sides are full. Not all of that has been collected by then. One turn of the event loop
- * serves all of them, a few KiB each.
+ * The number of clients that request a stream and read nothing. For each of them, several MiB pass through the node
+ * until the system's buffers on both sides are full, and some of that is garbage not yet collected. One turn of the
+ * event loop serves all clients, with a few KiB each.
  */
 const readers = 60;
 const reader_bytes = 1.5 * mib;

@@ -1,4 +1,7 @@
-/** Images that an engine would fetch from inside the network: refused on every protocol, before the engine is asked. */
+/**
+ * Image URLs with which an engine would fetch from inside the network are refused in every protocol, before the request
+ * reaches the engine.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { errorOf, model, type Service, startService } from "../harness/engine.ts";
 

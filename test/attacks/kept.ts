@@ -1,5 +1,5 @@
-// Requests with idempotency keys, whose answers continue without their clients: endless answers that nobody reads, and many
-// keys.
+// Attacks by requests with idempotency keys, which run on without their clients: endless responses that no client
+// reads, and many keys.
 
 import type { Attack, Sent, Target } from "./attack.ts";
 import { mib } from "./body.ts";
@@ -7,19 +7,22 @@ import { type Asking, slowReaders } from "./slow-readers.ts";
 import { chatOf, chatWith, statusesOf } from "./talk.ts";
 
 const readers = 20;
-/** The most bytes that are kept of an answer. Up to this size, what the client has not read waits in memory. */
+/**
+ * The largest size of a stored response, in bytes. Up to this size, the part that the client has not read stays in
+ * memory.
+ */
 const answer_bytes = 4 * mib;
 const reader_bytes = 2 * answer_bytes;
-/** The garbage that the embedded database makes from 16 MiB of text, after which it is collected. */
+/** The garbage of the embedded database for 16 MiB of text, before the collector removes it. */
 const embedded_bytes = 128 * mib;
 const keys = 10_000;
-/** The memory of the embedded database for the rows of one kept answer, with the garbage of writing them. */
+/** The memory of the embedded database for the rows of one stored response, with the garbage of writing them. */
 const embeddedKey_bytes = 32 * 1024;
 const at_once = 32;
-/** The size of a request of `manyKeys`, with its head. */
+/** The size in bytes of a request of `manyKeys`, including its head. */
 const request_bytes = 350;
 
-/** A request with an idempotency key of its own, so that it does not join another request. */
+/** A request with an idempotency key that no other request has. */
 function unread({ key, endlessModel }: Target): Asking {
   const body = JSON.stringify({ model: endlessModel, stream: true, messages: [{ role: "user", content: "Hello" }] });
   return { request: Buffer.from(chatOf(key, body, `idempotency-key: ${crypto.randomUUID()}`)) };
@@ -55,7 +58,7 @@ export const keptAnswers: readonly Attack[] = [
     name: `${keys.toLocaleString("en")} idempotency keys`,
     node: { hasDatabase: true },
     run: manyKeys,
-    // Most of this growth is garbage: with three times as many keys, it is only an eighth more.
+    // Most of this growth is garbage: with three times as many keys, it is only an eighth larger.
     bounds: () => ({ step_ms: 100, growth_bytes: 224 * mib }),
   },
   {

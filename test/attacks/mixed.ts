@@ -1,8 +1,8 @@
-// All attacks at once, again and again, until it is killed: `bun test/attacks/mixed.ts` with an ATTACK_TARGET in JSON, and
-// ATTACK_ROUND_MS. In each round every body is sent once, in the same order, so that rounds can be compared; its last part
-// is a rest, in which all other attacks go on, but no large body is under way. It is a process of its own, so that honest
-// clients in another process don't wait for it. Every two seconds, and when a rest begins or ends, it prints the number of
-// its answers.
+// Runs all attacks concurrently, in rounds, until it is killed: `bun test/attacks/mixed.ts` with an ATTACK_TARGET in
+// JSON, and ATTACK_ROUND_MS. Each round sends every body once, in the same order, so that rounds can be compared. The
+// last part of a round is a rest, in which the other attacks go on, but no large body is sent. It is a separate
+// process, so that honest clients in another process do not wait for it. Every two seconds, and when a rest begins or
+// ends, it prints the number of responses.
 
 import { allowedBodies } from "./allowed-bodies.ts";
 import type { Attack, Target } from "./attack.ts";
@@ -14,8 +14,8 @@ import { refusedBodies } from "./refused-bodies.ts";
 import { chatWith } from "./talk.ts";
 
 /**
- * All attacks with large bodies. The attacker takes longer to write the largest of the bodies than the node takes to
- * answer.
+ * All attacks with large bodies. The time to send the largest of them is longer than the time in which the node serves
+ * it.
  */
 const bodies: readonly Attack[] = [...refusedBodies, ...allowedBodies, ...honestBodies];
 const round_ms = Number(process.env.ATTACK_ROUND_MS);
@@ -24,7 +24,7 @@ const mib = 1024 * 1024;
 
 export interface AttackersSay {
   isResting: boolean;
-  /** How often each answer came and each other event happened. The key is the status or the event. */
+  /** How often each response and each other event occurred. The key is the status or the name of the event. */
   counts: Record<string, number>;
 }
 

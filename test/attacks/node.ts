@@ -1,5 +1,5 @@
-// A node to attack: a process of its own, watched from inside and from outside, in front of an engine that accepts
-// everything.
+// Starts a node to attack: a separate process that is monitored from inside and from outside, in front of an engine
+// that accepts every request.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,7 +22,7 @@ import type { Stop } from "./watch.ts";
 export interface AttackedNode {
   target: Target;
   measure(attack: Attack): Promise<Measured>;
-  /** Creates a further organization without limits. Returns a key of it. */
+  /** Creates another organization without limits, and returns a key of it. */
   newKey(organization: string): Promise<string>;
   stop(): Promise<void>;
 }
@@ -69,7 +69,7 @@ export async function startAttackedNode({
       const before = { rss: resident_bytes(pid), cpu: cpu_ms(pid), at_ms: Date.now(), stops: stops().length };
       forgetPeak(pid);
       const sent = await attack.run(target);
-      // A stop of the event loop is recorded only when the loop runs again, so this waits for it.
+      // A stop of the event loop is recorded only when the loop runs again, so this request waits for that.
       await (await fetch(`${target.url}/livez`)).text();
       await Bun.sleep(50);
       const bounds = attack.bounds?.(sent) ?? bodyBounds(sent);
@@ -133,7 +133,7 @@ limits: ${limits}
 `;
 }
 
-/** The target, with its keys, after a warm-up. */
+/** Returns the target with its keys, after a warm-up. */
 async function readyTarget(
   sluice: Sluice,
   database: Store | null,
@@ -168,8 +168,8 @@ async function unlimitedKey(sluice: Sluice, slug: string): Promise<string> {
 }
 
 /**
- * A cold node compiles while it works, and its heap is small. So it first gets bodies as agents send them, in every
- * protocol.
+ * Warms a new node up, because it still compiles code and has a small heap: sends it bodies like those of agents, in
+ * every protocol.
  */
 async function warmUp({ url, key }: Target): Promise<void> {
   const messages = Array.from({ length: 301 }, (_, at) => ({

@@ -1,5 +1,5 @@
-// Many large bodies of one key at once, beside a neighbour who sends small requests with another key. The attacker and the
-// neighbour are processes of their own, so that neither waits for the other.
+// An attack with many large bodies of one key in parallel, while a neighbour sends small requests with another key. The
+// attacker and the neighbour are separate processes, so that neither waits for the other.
 
 import type { Attack, Target } from "./attack.ts";
 import { startBeside } from "./beside.ts";
@@ -8,7 +8,8 @@ const bodies = 40;
 const body_bytes = 30 * 1024 * 1024;
 const alone_ms = 4_000;
 /**
- * The highest factor by which the attack may lengthen the neighbour's waits: docs/attacks.md, Large bodies in parallel.
+ * The largest factor by which the attack may slow the neighbour's requests down: docs/attacks.md, Large bodies in
+ * parallel.
  */
 const slower_max = 3;
 

@@ -1,6 +1,6 @@
 /**
- * Probes are answered at once and truthfully: a prober with a timeout of a second ejects no node because a dependency
- * hangs, and a node that can admit nothing says so.
+ * Probes respond promptly and truthfully: a prober with a timeout of one second does not eject a node because a
+ * dependency hangs, and a node that can admit no request reports that.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { execFileSync } from "node:child_process";
@@ -33,7 +33,7 @@ afterAll(async () => {
   await Promise.all([database.stop(), redis.stop()]);
 });
 
-/** How long many probers wait for an answer. */
+/** The time in milliseconds that many probers wait for a response. */
 const prober_ms = 1000;
 
 interface Readyz {
@@ -49,7 +49,10 @@ async function readyz(query = "?verbose"): Promise<Readyz> {
   return { status: response.status, ms: performance.now() - started, checks };
 }
 
-/** Waits until the check's words match `says`, and expects them to stay so. Returns the time of the slowest answer. */
+/**
+ * Waits until the check's text matches `says`, and expects that it then keeps matching. Returns the time of the slowest
+ * response.
+ */
 async function whileSaying(check: string, says: RegExp): Promise<number> {
   let slowest_ms = 0;
   let last: Readyz | undefined;
@@ -64,7 +67,7 @@ async function whileSaying(check: string, says: RegExp): Promise<number> {
 }
 
 const ready = () => until(async () => (await readyz()).status === 200, 60_000, "the node to be ready");
-/** Runs the statements. Returns the first row of the last one. */
+/** Runs the statements, and returns the first row of the last one's result. */
 const sql = async (...statements: string[]) => {
   const client = postgres(url, { max: 1, onnotice: () => {} });
   try {
@@ -112,7 +115,7 @@ test("what a check writes is taken back: nothing stays held, and no table grows"
   const checked = async () =>
     Number((await sql("select n_tup_ins as n from pg_stat_user_tables where relname = 'usage_hold'"))?.n);
   const before = await checked();
-  // Postgres also counts insertions that were rolled back.
+  // Postgres also counts inserted rows that were rolled back.
   await until(async () => (await readyz()).status === 200 && (await checked()) > before, 30_000, "the node to check");
   expect(await sql("select count(*)::int as n from usage_hold")).toEqual({ n: 0 });
 });
@@ -129,7 +132,7 @@ test("a database without room for a row can admit nothing", async () => {
   await ready();
 });
 
-// The folder on which a small disk is mounted, if this user may mount one. That disk can really be full.
+// The folder on which a small file system is mounted, if this user may mount one. That file system can really be full.
 const disk = mkdtempSync("/tmp/sluice-disk-");
 const hasDisk = mounted();
 test.skipIf(!hasDisk)("a disk that is full, where one can be made", async () => {
@@ -137,7 +140,7 @@ test.skipIf(!hasDisk)("a disk that is full, where one can be made", async () => 
   if (account.uid !== undefined) chownSync(disk, account.uid, account.gid!);
   await sql(`create tablespace small location '${disk}'`);
   await sql("alter table usage_hold set tablespace small; create table filler (text text) tablespace small");
-  // Fills the disk until nothing more fits, so that the table of holds cannot grow either.
+  // Fills the disk completely, so that the table of holds cannot grow either.
   const fill = "insert into filler select repeat('x', 1000) from generate_series(1, 100)";
   await expect(
     (async () => {
@@ -168,8 +171,8 @@ function mounted(): boolean {
 test("a schema of a newer build, unless that build left it usable; and one that was taken away", async () => {
   await ready();
   await sql("insert into schema_migration (name, checksum, additive) values ('9999_later', 'x', true)");
-  // While the newer schema is usable, no report shows when the check has seen it. So the test makes it unusable, and
-  // waits for the report of that later change.
+  // While the newer schema is usable, no response shows that the check has read it. So the test marks it as unusable,
+  // and waits for the response that reports that.
   await sql("update schema_migration set additive = false where name = '9999_later'");
   await whileSaying("schema", /newer than this build.*9999_later/);
   await sql("update schema_migration set additive = true where name = '9999_later'");

@@ -1,4 +1,4 @@
-// What the system reports about a process: its current memory and the highest, and its CPU time.
+// Reads a process's current memory, its peak memory and its CPU time from the operating system.
 
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -6,12 +6,12 @@ export function resident_bytes(pid: number): number {
   return statusOf(pid, "VmRSS");
 }
 
-/** The highest memory since the last `forgetPeak`. */
+/** The peak memory since the last `forgetPeak`. */
 export function peak_bytes(pid: number): number {
   return Math.max(statusOf(pid, "VmHWM"), statusOf(pid, "VmRSS"));
 }
 
-/** Resets the highest memory that Linux remembers: the value 5 does that (proc(5), clear_refs). */
+/** Resets the peak memory that Linux records: writing 5 does that (proc(5), clear_refs). */
 export function forgetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, "5");
 }

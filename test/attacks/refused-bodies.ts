@@ -1,4 +1,4 @@
-// Bodies that the limits refuse. Each was measured to stall a node that parsed them.
+// Attacks with bodies that the limits refuse. Each of them stalled a node that parsed it when it was measured.
 
 import type { Attack } from "./attack.ts";
 import { asking, body, filled, listed, mib, paths, saying, schema } from "./body.ts";

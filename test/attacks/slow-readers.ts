@@ -1,4 +1,4 @@
-// Clients that ask for a stream and read nothing of it, while the engine writes as fast as the service reads.
+// Clients that request a stream and read nothing, while the engine sends as fast as the service reads.
 
 import type { Socket } from "bun";
 import { until } from "../harness/until.ts";
@@ -7,22 +7,22 @@ import { resident_bytes } from "./process.ts";
 import { chatOf, metricIn, metricsOf } from "./talk.ts";
 
 /**
- * How long the memory of the node must be constant before the engine counts as held back by the clients that read
- * nothing.
+ * How long the node's memory must be constant, in milliseconds, until backpressure from the idle clients counts as
+ * having stopped the engine.
  */
 const quiet_ms = 1000;
 const patience_ms = 60_000;
 
-/** The bytes that a client writes. */
+/** The bytes that a client sends. */
 export interface Asking {
   request: Uint8Array;
-  /** Frames that are sent after the 101: a client that sends them earlier has no WebSocket yet. */
+  /** WebSocket frames to send after the 101: a client that sends them earlier has no WebSocket yet. */
   frames?: Uint8Array;
 }
 
 /**
- * Opens clients that read nothing. They leave when the engine is held back, and then no hold of theirs may stay in the
- * ledger. `askingOf` is called for each client.
+ * Opens clients that read nothing. They leave when backpressure has stopped the engine, and then the ledger must have
+ * no hold of theirs. `askingOf` is called for each client.
  */
 export async function slowReaders(
   target: Target,
@@ -76,7 +76,7 @@ function plainAsking({ key, endlessModel }: Target): Asking {
   return { request: Buffer.from(chatOf(key, JSON.stringify({ model: endlessModel, stream: true, messages }))) };
 }
 
-/** Returns a function that tells whether the memory of the process has hardly changed for a while. */
+/** Returns a function that tells whether the process's memory has hardly changed for a while. */
 function isStill(pid: number): () => boolean {
   const seen: { at_ms: number; bytes: number }[] = [];
   return () => {

@@ -1,4 +1,4 @@
-// WebSockets: a million small messages, and clients that read nothing of endless answers.
+// Attacks with WebSockets: a million small messages, and clients that read nothing of endless responses.
 
 import type { Attack, Sent, Target } from "./attack.ts";
 import { mib } from "./body.ts";
@@ -14,7 +14,7 @@ function upgradeAt({ url, key }: Pick<Target, "url" | "key">): string {
   return `GET /v1/responses HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`;
 }
 
-/** A masked text frame, as clients send them; the mask is of zeros, so the text stays as it is. */
+/** A masked text frame, as clients must send. The mask is zero, so the text is unchanged. */
 function frameOf(text: string): Uint8Array {
   const bytes = Buffer.from(text);
   const size = bytes.length < 126 ? [0x80 | bytes.length] : [0x80 | 126, bytes.length >> 8, bytes.length & 0xff];
@@ -24,7 +24,7 @@ function frameOf(text: string): Uint8Array {
 const connections = 16;
 const messages = 1_000_000;
 
-/** Opens connections that each write their messages without a pause, and wait until the node closes them. */
+/** Opens connections that each send messages without a pause, and waits until the node closes them. */
 async function flood(target: Target): Promise<Sent> {
   const { hostname, port } = new URL(target.url);
   const some = Buffer.concat(Array<Uint8Array>(1000).fill(frameOf("{}")));
@@ -61,12 +61,12 @@ async function flood(target: Target): Promise<Sent> {
 
 const readers = 60;
 /**
- * The memory that one client may cost, twice as much as for an SSE stream. Each event that was sent was a text of its
- * own, and these texts are not collected yet.
+ * The memory that one client may use, twice as much as for an SSE stream, because each event that was sent is a
+ * separate text that the collector has not freed yet.
  */
 const reader_bytes = 3 * mib;
 
-/** The request for an answer that does not end. */
+/** The request for an endless response. */
 const endless = ({ endlessModel }: Target) =>
   JSON.stringify({ type: "response.create", model: endlessModel, input: "Hello" });
 

@@ -1,10 +1,10 @@
-// Requests that attackers and honest clients alike send to a node.
+// Sends the requests that attackers and honest clients have in common.
 
 import type { Target } from "./attack.ts";
 
 type Whom = Pick<Target, "url" | "key">;
 
-/** Sends a short request, with further fields and headers. */
+/** Sends a short chat request, with additional fields and headers. */
 export function chatWith(
   { url, key }: Whom,
   fields: { model: string; stream?: boolean; messages?: object[] },
@@ -18,7 +18,7 @@ export function chatWith(
   });
 }
 
-/** Sends requests, `at_once` at a time, and returns the statuses of their answers, which are read to the end. */
+/** Sends requests, `at_once` at a time, reads their responses to the end, and returns the statuses. */
 export async function statusesOf(requests: number, at_once: number, ask: () => Promise<Response>): Promise<string[]> {
   const statuses: string[] = [];
   let left = requests;
@@ -33,19 +33,22 @@ export async function statusesOf(requests: number, at_once: number, ask: () => P
   return statuses;
 }
 
-/** The head of a request as bytes on a socket; its line is `GET /livez`. */
+/** The head of an HTTP request, as sent on a socket. `line` is its method and path: `GET /livez`. */
 export function headOf(line: string, key: string | null, ...fields: string[]): string {
   const credential = key === null ? [] : [`authorization: Bearer ${key}`];
   return `${line} HTTP/1.1\r\n${["host: localhost", ...credential, ...fields].join("\r\n")}\r\n\r\n`;
 }
 
-/** A request of chat as bytes on a socket. */
+/** A Chat Completions request, as sent on a socket. */
 export function chatOf(key: string | null, body: string, ...fields: string[]): string {
   const size = `content-length: ${body.length}`;
   return headOf("POST /v1/chat/completions", key, "content-type: application/json", size, ...fields) + body;
 }
 
-/** Sends GET requests again and again, until `end` is called. An answer without status 200 has failed. */
+/**
+ * Sends GET requests one after another, until `end` is called. A response with a status other than 200 counts as
+ * failed.
+ */
 export function probing(url: string, pause_ms: number) {
   const seen = { slowest_ms: 0, failed: 0 };
   let isOver = false;
@@ -68,7 +71,7 @@ export function probing(url: string, pause_ms: number) {
   };
 }
 
-/** The node's metrics, in the format of Prometheus. */
+/** The node's metrics, in the Prometheus format. */
 export async function metricsOf({ url }: Whom): Promise<string> {
   return (await fetch(`${url}/metrics`)).text();
 }

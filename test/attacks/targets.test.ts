@@ -1,4 +1,4 @@
-/** What a peer may write into the first lines of a request, as bytes on a socket. */
+/** Malformed request lines and headers, as sent on a socket. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
 import { freePort } from "../harness/daemon.ts";
@@ -17,7 +17,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** Sends the text. Returns all bytes that came back until the connection was closed, or until they match `done`. */
+/** Sends the text. Returns all bytes that the node sends until it closes the connection, or until they match `done`. */
 function raw(
   text: string,
   done = /\r\n\r\n[\s\S]*\}\n?$/,
@@ -152,8 +152,8 @@ describe("a head that two parsers may read differently", () => {
   });
 });
 
-// What the runtime's parser decides (docs/design/runtime.md, Bun as a server). In every case that ends badly, no hold stays
-// in the ledger.
+// The behavior of the runtime's parser (docs/design/runtime.md, Bun as a server). Whenever it fails a request, the
+// ledger has no open hold afterwards.
 describe("where Bun's parser decides", () => {
   const head = (fields: string) =>
     `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${service.key}\r\ncontent-type: application/json\r\n${fields}\r\n\r\n`;
@@ -200,7 +200,7 @@ describe("where Bun's parser decides", () => {
     };
     await until(logged, 10_000, "the log to name the request");
     const receipt = await receiptOf(id);
-    // The runtime closes the connection without an answer, as if the client had left.
+    // The runtime closes the connection without a response, so the service sees a client that left.
     expect([got, receipt.outcome, receipt.usage.output_tokens]).toEqual(["", "cancelled", 0]);
   });
 });

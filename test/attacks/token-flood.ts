@@ -1,6 +1,6 @@
-// Forged tokens of an issuer, each a different one, from 40 addresses: `bun test/attacks/token-flood.ts URL CONNECTIONS
-// ISSUER KID`, until it is killed. It is a process of its own, as flood.ts is. The tokens have the `kid` of a key of the
-// issuer and the signature of another key. The node must trust 127.0.0.1 as a proxy.
+// Sends forged tokens of an issuer, each a different one, from 40 addresses: `bun test/attacks/token-flood.ts URL
+// CONNECTIONS ISSUER KID`, until it is killed. It is a separate process, like flood.ts. The tokens have the `kid` of a
+// key of the issuer and the signature of another key. The node must trust 127.0.0.1 as a proxy.
 
 import { SignJWT } from "jose";
 import { issuerKey } from "../harness/issuer.ts";

@@ -1,6 +1,5 @@
-// Preloaded into the service under attack: watches its event loop from inside. Whenever the loop has stopped for a while,
-// writes a line into the file that ATTACK_WATCH names: how long it stopped, and how much of that the thread itself was at
-// work.
+// Preloaded into the attacked service to monitor its event loop. Whenever the loop stops for a while, this writes a
+// line to the file that ATTACK_WATCH names: how long it stopped, and how much of that was CPU time of the thread.
 
 import { appendFileSync } from "node:fs";
 
@@ -30,7 +29,7 @@ function watch(path: string): void {
 }
 
 export interface Stop {
-  /** When the stop ended. */
+  /** The time at which the stop ended. */
   at_ms: number;
   wall_ms: number;
   cpu_ms: number;
