@@ -1,5 +1,5 @@
-// Tests of `sluice claude`, `codex` and `opencode` with stand-in programs that print the words and variables that they were
-// given; test/clients runs the real ones.
+// Tests of `sluice claude`, `codex` and `opencode` with fake programs in place of the agents. These print the arguments
+// and environment variables that they got; test/clients runs the real agents.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ function fake(name: string, script: string): void {
   chmodSync(path, 0o755);
 }
 
-/** Runs a command. Returns the words and the environment that it gave to the agent. */
+/** Runs a command, and returns the arguments and the environment that it passed to the agent. */
 async function given(...words: string[]) {
   const { code, stdout, stderr } = await home.run(...words);
   const [typed = "", variables = ""] = stdout.split("\n== env\n");
@@ -47,8 +47,8 @@ async function given(...words: string[]) {
 
 const withKey = () => home.with({ SLUICE_KEY: sluice.key }).run("login", sluice.url, "--key");
 /**
- * Writes the file that a person's sign-in creates. With it, an agent gets no token in its environment, only from a
- * command that it runs.
+ * Writes the file that a person's sign-in creates. With it, an agent gets its token not from the environment, but from
+ * a command that it runs.
  */
 async function asPerson(): Promise<void> {
   await withKey();

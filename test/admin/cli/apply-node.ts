@@ -1,6 +1,4 @@
-/**
- * The management interface of a node with a database of its own, and a command line that uses it from another machine.
- */
+/** The management interface of a node with a database of its own, and a command line that uses it over HTTP. */
 import { afterAll, beforeAll } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,13 +13,16 @@ export interface ApplyNode extends AsyncDisposable {
   port: OperatorPort;
   manage: Management;
   cli: Shell;
-  /** Writes the text into the file, and applies it. */
+  /** Writes the text to the file, and applies the file. */
   apply(file: string, text: string, more: readonly string[]): ReturnType<Shell["typed"]>;
 }
 
 export const asTheFile = "Everything is as the file says.\n";
 
-/** Two nodes for the tests of a file, and the file that is applied to them. Filled before the first test runs. */
+/**
+ * Starts two nodes for the tests of a file, and creates the file to apply to them. The returned object is filled before
+ * the first test.
+ */
 export function applyNodes() {
   const folder = mkdtempSync(join(tmpdir(), "sluice-apply-"));
   const file = join(folder, "organizations.yaml");

@@ -1,7 +1,7 @@
 /**
- * People in a file of organizations: the settings that are made for them by hand become what the file says, for exactly
- * the people whom it means. An exported file changes nothing if it is applied to the same node, and creates the same
- * settings on another.
+ * People in a file of organizations (`sluice apply`): the settings of the people whom the file names become those of
+ * the file, and nobody else's change. Applying an exported file to the same node changes nothing, and to another node
+ * creates the same settings.
  */
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -17,7 +17,7 @@ setDefaultTimeout(120_000);
 
 const { here, there, applyTo, apply } = applyNodes();
 const issuer = "https://login.example";
-/** The text of a file with these entries of people and no organizations. */
+/** The text of a file with these entries of people, and without organizations. */
 const peopleOf = (entries: string) => `organizations: {}\npeople: { ${entries} }`;
 
 interface Known {
@@ -25,7 +25,7 @@ interface Known {
   email?: string | null;
   isEmailVerified?: boolean;
   issuer?: string;
-  /** The slug of an organization in which a rule makes the person a member. */
+  /** The slug of an organization in which a rule makes the person a member at sign-in. */
   organization?: string;
 }
 async function comes({ owned }: ApplyNode, { organization, ...known }: Known) {
@@ -39,7 +39,7 @@ async function comes({ owned }: ApplyNode, { organization, ...known }: Known) {
 }
 const shown = (person: string) => here.port.manage.findPerson({ person });
 
-/** Forgets all people, so that `--prune` in one test finds no person of another test. */
+/** Deletes all people, so that `--prune` in one test does not find people of another test. */
 async function forgetAll(): Promise<void> {
   for (const { port } of [here, there])
     for (const { id, state } of await allOf((page) => port.manage.pagePeople(page)))
@@ -47,7 +47,7 @@ async function forgetAll(): Promise<void> {
 }
 beforeEach(forgetAll);
 
-/** A person's own limits in nanos. */
+/** Reads the limits set for the person (not inherited ones), in nanos. */
 async function ownOf(person: string, { port } = here) {
   const of = async (organization: string) =>
     inNanos((await port.manage.findPersonLimits({ organization, person })).own);

@@ -1,6 +1,7 @@
 /**
- * A file of organizations: applying it creates what it says and nothing else, also if it is applied twice, twice at
- * once, or after a crash. An exported file says what exists, and creates the same on another node.
+ * `sluice apply` with a file of organizations: it creates what the file says and nothing else, even if it is applied
+ * twice, concurrently, or after a crash. An exported file describes the current state, and creates the same on another
+ * node.
  */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";

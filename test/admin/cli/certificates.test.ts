@@ -1,4 +1,4 @@
-// `sluice doctor` on certificates: real ones, of a server, of Postgres and of files.
+// Tests of `sluice doctor` with real certificates: those of a server, of Postgres and in files.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -149,7 +149,7 @@ describe("what scripts rely on", () => {
   });
 });
 
-/** A shell with the organization `acme`, which has a key. */
+/** Creates a shell with the organization `acme`, which has one key. */
 async function keyed() {
   const it = shell();
   await it.typed("org create acme");
@@ -191,7 +191,7 @@ describe("a secret", () => {
     const { typed, json, made } = await keyed();
     const { id } = made;
     expect((await typed(`key rotate ${id} --grace 1h`)).out).toContain("works until 2026-11-21 04:00:00 UTC");
-    // The secret from the first rotation ends sooner, and the one from the second rotation in 24 hours.
+    // The first rotation's old secret ends sooner, and the second rotation's old secret in 24 hours.
     expect((await typed(`key rotate ${id}`)).out).toContain("works until 2026-11-22 03:00:00 UTC");
     const { secrets } = (await json(`key show ${id} --json`)) as { secrets: { expires_at: string | null }[] };
     expect(secrets.map(({ expires_at }) => expires_at)).toEqual([

@@ -19,14 +19,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Starts a server that answers every path with `fetch`. Returns its port. */
+/** Starts a server that handles every path with `fetch`, and returns its port. */
 function answering(fetch: (request: Request) => Response | Promise<Response>): number {
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
   servers.push(server);
   return server.port!;
 }
 
-/** A port that nobody listens on. */
+/** Returns a port on which no program listens. */
 async function deadPort(): Promise<number> {
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
   const { port } = server;
@@ -90,7 +90,7 @@ describe("doctor", () => {
     const found = await doctorOf(it);
     const people = await it.typed("doctor");
     expect(people.code).toBe(found.code);
-    // The words of all findings begin in the same column.
+    // The texts of all findings begin in the same column.
     for (const { check, says } of found.findings) expect(people.out).toContain(` ${check.padEnd(16)} ${says}\n`);
     return found;
   }
@@ -417,7 +417,7 @@ describe("doctor", () => {
     expect(of("engine simulator").says).toContain("built in");
     expect(of("database").says).toContain("first start");
     expect(readdirSync(empty)).toEqual([]);
-    // A new file system is not empty, and has no database either.
+    // A newly created file system has the folder lost+found, and still has no database.
     mkdirSync(join(empty, "lost+found"));
     const mounted = await examined({
       storage: () => ({ databaseUrl: null, redisUrl: null, dataDir: empty }),

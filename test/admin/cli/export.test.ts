@@ -1,5 +1,6 @@
 /**
- * An exported file of organizations says what exists: applying it changes nothing, and creates the same on another node.
+ * An exported file of organizations describes the current state: applying it changes nothing, and creates the same on
+ * another node.
  */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -109,7 +110,7 @@ async function copyPlan(name: string): Promise<void> {
   await there.manage.createPlan({ name, week, concurrentRequests });
 }
 
-/** Names that YAML, the substitution of variables or a JavaScript object could take for something else. */
+/** Names that YAML, the substitution of variables or JavaScript objects could misinterpret. */
 const odd = fc.constantFrom(
   ...["true", "123", "~", "null", "<<", "__proto__", "a: b", "# x", "$" + "{HOME}", "$${x}", "- y", "'", '"', "ü 1"],
   ...["*a", "&b", "!t", "0x1f", "a, b", "[", "{}", "on"],
@@ -130,8 +131,8 @@ const limitsArbitrary = fc
   })
   .map(({ notLimited, ...limits }) => ({ ...inMoney(limits), ...(notLimited && { [notLimited]: "none" as const }) }));
 /**
- * Limits of organizations, above all other limits in the file, because no limit in a file may be above its
- * organization's.
+ * Limits of organizations. They are above all other limits in the file, because a file is refused in which a limit
+ * exceeds the organization's.
  */
 const wider = fc.constantFrom(null, 1e12);
 const widerArbitrary = fc
@@ -195,7 +196,7 @@ const organizationArbitrary = fc.record({
 });
 type Built = typeof organizationArbitrary extends fc.Arbitrary<infer One> ? One : never;
 
-/** Creates the organization with the verbs, one by one. */
+/** Creates the organization by calling the verbs one by one. */
 async function build(manage: Management, organization: string, one: Built): Promise<void> {
   await manage.createPlan({ name: `plan-${organization}`, week: "2" });
   await manage.createOrganization({ slug: organization, name: one.name });
@@ -218,7 +219,7 @@ async function build(manage: Management, organization: string, one: Built): Prom
   if (one.isSuspended) await manage.suspendOrganization({ organization });
 }
 
-/** All settings of an organization, read with the verbs: without ids, instants, versions and secrets. */
+/** Reads all settings of an organization by the verbs, without IDs, times, versions and secrets. */
 async function settingsOf(manage: Management, organization: string) {
   const { name, status, plan, extraUsage, anchorAt, nextAnchor, calendar, ...one } = await manage.findOrganization({
     organization,

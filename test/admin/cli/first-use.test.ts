@@ -1,4 +1,6 @@
-/** A command in a folder where no server has run says what it creates there. */
+/**
+ * A command in a folder where no server has run reports on stderr, once, that it creates an embedded database there.
+ */
 import { expect, test } from "bun:test";
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +8,7 @@ import { join } from "node:path";
 import { shortLived } from "../../harness/short-lived.ts";
 import { program } from "../../harness/sluice.ts";
 
-/** Lists the organizations in the folder `data` of this one. */
+/** Runs `org list` with the data folder `data` below this folder. */
 async function list(folder: string) {
   const env = { PATH: process.env.PATH ?? "", HOME: folder, SLUICE_DATA_DIR: join(folder, "data"), ...shortLived };
   const run = Bun.spawn([...program, "org", "list", "--json"], { env, stdout: "pipe", stderr: "pipe" });

@@ -10,7 +10,7 @@ import { shell } from "./shell.ts";
 const page = join(import.meta.dir, "../../../docs/cli.md");
 const build = "SLUICE_WRITE_DOCS=1 node_modules/.bin/bun test test/admin/cli/help.test.ts";
 
-/** All commands that have no subcommands, such as `org create`, in the order of help. */
+/** All commands without subcommands, such as `org create`, in the order of the help text. */
 function leaves(command: Command, path: string[] = []): string[] {
   return command.commands.flatMap((one) => {
     const name = [...path, one.name()];
@@ -24,10 +24,10 @@ test("the command line has the command of every verb", () => {
   expect(words.filter((one) => !there.includes(one))).toEqual([]);
 });
 
-/** Options that docs/cli.md describes once, since they mean the same in every command that has them. */
+/** Options that docs/cli.md describes only once, because they mean the same in every command. */
 const everywhere = ["--help", "--json", "--yes", "--if-version"];
 
-/** A command's row in the list: how it is typed, what it does, and the names of its options. */
+/** A command's row in the table of docs/cli.md: its usage, its description, and the names of its options. */
 function rowOf(help: string): string {
   const [usage = "", description = "", ...paragraphs] = help.split("\n\n");
   const options = [...paragraphs.join("\n\n").matchAll(/^ {2}(?:-\w, )?(--[\w-]+(?: [<[][^>\]]+[>\]])?)(?= {2}|$)/gm)]
@@ -150,7 +150,7 @@ test("help is never wider than the screen", async () => {
   Object.assign(it.services.terminal, { width: 80 });
   for (const name of leaves(commands(it.services, () => {}))) {
     for (const line of (await it.typed(`${name} --help`)).out.split("\n")) {
-      // Lines of examples may be longer: they are copied, and so stay on one line.
+      // Example lines may be longer than 80 characters, because users copy them as one line.
       if (!line.startsWith("  $")) expect([name, line, line.length <= 80]).toEqual([name, line, true]);
     }
   }
@@ -181,7 +181,7 @@ test("zsh and fish get every command; another shell is a usage error", async () 
       expect(out).toContain(words);
   }
   const { out } = await shell().typed("completion zsh");
-  // zsh calls a file of its fpath, which has to complete at once, and not only from the second Tab on.
+  // zsh runs the file from its fpath at the first Tab, so the script has to complete then, and not only at later Tabs.
   expect(out).toEndWith('if [[ $funcstack[1] == _sluice ]]; then _sluice "$@"; else compdef _sluice sluice; fi\n');
   expect(await shell().typed("completion csh")).toMatchObject({ code: 2, out: "" });
 });

@@ -1,5 +1,5 @@
-// `sluice limit`: which subject the words name, how limits are typed, and how they are shown. And people, in every command:
-// they are named by their ID or a verified address.
+// Tests of `sluice limit`: which subject its arguments name, and the format of limits in input and output. Also tests
+// that every command accepts a person's ID or verified address.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { instantTyped } from "../../../src/admin/cli/limit.ts";
 import { idOf } from "../../../src/core/store/ids.ts";

@@ -1,4 +1,7 @@
-/** `sluice doctor` asks the mail server as the service does, sends nothing, and says what is wrong and what to do. */
+/**
+ * `sluice doctor` connects to the mail server as the service does, sends no mail, and reports problems and their
+ * remedies.
+ */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { MailServer } from "../../../src/features/notices/mail/smtp.ts";
 import { authority } from "../../harness/certificates.ts";

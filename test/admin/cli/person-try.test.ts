@@ -1,5 +1,4 @@
-// What an operator can find out about the identity settings before anybody signs in: `person try`, and the issuers in
-// `doctor`.
+// Checks of the identity settings before the first sign-in: `sluice person try`, and the issuers in `sluice doctor`.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,6 @@
 /**
- * The CLI in all places: a command says and prints the same over the management interface and on the database itself; and if something between the command and the database is wrong, the command says so clearly.
+ * A command prints the same whether it uses the management interface over HTTP or the database directly. If the
+ * connection fails, the command reports the cause clearly.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -27,7 +28,7 @@ let near: Shell;
 const folder = mkdtempSync(join(tmpdir(), "sluice-remote-"));
 const ends: (() => Promise<void>)[] = [];
 
-/** The answer as text, without the bounds of idle sessions, which move with the clock. */
+/** The output as text, without the time limits of idle sessions, which change with the clock. */
 const still = (answer: unknown): string =>
   JSON.stringify(answer).replace(/\\?"session\\?":\{(?:[^{}]|\{[^{}]*\})*\}/g, "");
 
@@ -37,7 +38,7 @@ beforeAll(async () => {
   const { db } = owned;
   const { configuration } = shell().services;
   const reports = { provider: "Example AI" };
-  // The same settings of reports as the node's.
+  // The command line on the database gets the same report settings as the node.
   near = shellOn(db, { configuration: async () => ({ ...(await configuration()), reports }) });
   far = shell({
     now_ms: Date.now,
@@ -120,7 +121,7 @@ describe("a command", () => {
     ]) {
       if (!words.startsWith("audit export"))
         expect(still(await far.typed(`${words} --json`))).toEqual(still(await near.typed(`${words} --json`)));
-      // People read what JSON has: words are made of the answer in the command's own process.
+      // The text output is compared, too: each process formats it from the verb's result.
       if (/ (show|list|report|check|export|verify)\b/.test(words))
         expect([words, await far.typed(words)]).toEqual([words, await near.typed(words)]);
     }
@@ -135,7 +136,7 @@ describe("a command", () => {
       now_ms: () => performance.now(),
       limits: { cache_ms: 60_000 },
     });
-    // The cache holds for a minute: a change that is seen sooner came by message.
+    // The cache lasts a minute, so an earlier effect of a change shows that a revocation message arrived.
     ends.push(() => auth.stop(), await revocations(owned.db, { changed: auth.forget }));
     const met = (key: unknown) =>
       Promise.try(() => auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), "192.0.2.1")).then(

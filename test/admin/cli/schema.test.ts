@@ -1,6 +1,6 @@
 /**
- * Only `serve` and `migrate` change a schema; any other command that finds an older or a newer schema names it and
- * leaves it unchanged.
+ * Only `serve` and `migrate` change the database's schema. Any other command that finds an older or a newer schema
+ * reports it and leaves it unchanged.
  */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const latest = migrations.at(-1)!.name;
 
-/** A database with all migrations but the last, and the connection with which the test changes it by hand. */
+/** Creates a database with all migrations but the last, and a connection with which the test changes it directly. */
 async function database(known: readonly Migration[] = migrations.slice(0, -1)) {
   const { url, drop } = await freshDatabase();
   const db = await serverDatabase(url, { connections_max: 1 });
@@ -41,7 +41,9 @@ async function sluice(url: string, typed: string) {
   return { code, out, err };
 }
 
-/** Expects that each of these commands is refused in one line, and that `sluice doctor` has a finding that says why. */
+/**
+ * Expects that each of these commands fails with one line, and that `sluice doctor` has a finding that explains why.
+ */
 async function expectRefused(url: string, commands: string[], says: string, [status, finding]: [string, string]) {
   const doctor = sluice(url, "doctor --json");
   const refused = await Promise.all(commands.map(async (typed) => ({ typed, ...(await sluice(url, typed)) })));

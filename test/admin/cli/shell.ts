@@ -1,4 +1,4 @@
-/** A CLI over a directory in memory: `typed("org create acme")` returns what a shell would show. */
+/** Runs the CLI on a directory in memory: `typed("org create acme")` returns what the terminal would show. */
 import { expect } from "bun:test";
 import { run } from "../../../src/admin/cli/run.ts";
 import type { Services } from "../../../src/admin/cli/services.ts";
@@ -14,7 +14,7 @@ import { managementStores } from "../management/stores.ts";
 export interface Shell {
   directory: MemoryDirectory;
   services: Services;
-  /** Runs a command. `words` is a text, which is divided at spaces, or a list if a word contains a space. */
+  /** Runs a command. `words` is a text that is split at spaces, or a list of words if one contains a space. */
   typed(words: string | string[]): Promise<{ code: number; out: string; err: string }>;
   /** Like `typed`, but returns the JSON that the command printed. */
   json(words: string | string[]): Promise<Record<string, unknown>>;
@@ -88,7 +88,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
   };
 }
 
-/** A CLI on a database, which it does not close. */
+/** Returns a shell on a database, which it does not close. */
 export function shellOn(db: Database, overrides: Partial<Services> = {}): Shell {
   const openStore = async () => ({ ...managementStores(db), close: async () => {} });
   return shell({ now_ms: Date.now, openStore, ...overrides });
@@ -136,8 +136,8 @@ const configuration: Configuration = {
 };
 
 /**
- * Expects that each of these commands exits with code 2, prints nothing, and says on stderr what is wrong with its
- * form.
+ * Expects that each of these commands exits with code 2, prints nothing on stdout, and reports an error of its syntax
+ * on stderr.
  */
 export async function expectMisuse({ typed }: Pick<Shell, "typed">, commands: readonly (string | string[])[]) {
   for (const words of commands) {
@@ -147,7 +147,7 @@ export async function expectMisuse({ typed }: Pick<Shell, "typed">, commands: re
   }
 }
 
-/** Expects that each of these commands exits with code 1 and one line on stderr that contains these words. */
+/** Expects that each of these commands exits with code 1, and prints one line on stderr that contains this text. */
 export async function expectRefused({ typed }: Pick<Shell, "typed">, rows: readonly (readonly [string, string])[]) {
   for (const [words, says] of rows) {
     const { code, out, err } = await typed(words);

@@ -22,8 +22,8 @@ afterAll(async () => {
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "sluice-socket-"));
-  // Other users may enter this folder, as they may enter a person's own data folder. They must not get in by the socket
-  // all the same.
+  // Other users may enter this folder, because a data folder may be open to them. Even then they must not be able to
+  // use the socket.
   chmodSync(folder, 0o755);
   folders.push(folder);
   return folder;
@@ -80,7 +80,7 @@ describe("the administrator's socket", () => {
     expect(lstatSync(path).mode & 0o777).toBe(0o600);
     expect(lstatSync(join(path, "..")).mode & 0o777).toBe(0o700);
     if (process.getuid?.() !== 0) return;
-    // As root, the test can act as another user, who must get no connection by the socket.
+    // As root, the test can act as another user, whose connection to the socket must be refused.
     const source = `
       import { connect } from "node:net";
       const socket = connect(${JSON.stringify(path)});
@@ -250,7 +250,7 @@ describe("the administrator's socket", () => {
 
 describe("commands find the data where they are", () => {
   const embeddedIn = (dataDir: string) => () => ({ databaseUrl: null, redisUrl: null, dataDir });
-  /** A store of this directory, which calls `close` when it is closed. */
+  /** A store that consists of this directory and an empty ledger, and calls `close` when it is closed. */
   const storeOf = (administration: ReturnType<typeof memoryDirectory>, close: () => void) => ({
     ...{ administration, ...emptyLedger() },
     close: async () => close(),
@@ -337,7 +337,7 @@ test("the user's name is found without USER, and a nameless number is named by i
   const source = `import { systemUser } from ${JSON.stringify(join(import.meta.dir, "../../../src/admin/cli/user.ts"))}; console.log(systemUser());`;
   const named = async (env: Record<string, string>) =>
     (await Bun.spawn([process.execPath, "-e", source], { env, stdout: "pipe" }).stdout.text()).trim();
-  // The variable USER alone does not change the user's name to ann.
+  // The environment variable USER does not determine the actor's name: with USER=ann, the name stays the same.
   expect(await named({ USER: "ann" })).toBe(await named({}));
   expect(await named({})).toMatch(/^[\w.@+-]+$/);
   expect(await named({})).not.toBe("unknown");

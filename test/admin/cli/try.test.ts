@@ -1,4 +1,4 @@
-// `sluice try` as a user types it: as the signed-in person, and as an operator by a key's ID, on a node with the simulator.
+// `sluice try`, run by a signed-in person, and by an operator who gives a key's ID, on a node with the simulator.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Laptop, laptop } from "../../harness/laptop.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
@@ -59,7 +59,7 @@ test("answers JSON with the receipt that the service has", async () => {
 
 test("waits for the receipt of a request that is still running there", async () => {
   let asked = 0;
-  // The service, which at first reports that the request is still running.
+  // A fake service, whose receipt at first says that the request is still running.
   const late = Bun.serve({
     port: 0,
     async fetch(request) {

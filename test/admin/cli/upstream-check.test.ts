@@ -1,4 +1,4 @@
-/** `sluice upstream check` as a shell shows it, on the simulator under the name of an engine. */
+/** The output of `sluice upstream check` for the simulator, which is configured as if it were an engine. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// `sluice usage report`, as an operator types it: sums that add up, the moment that a report says it was made, and errors
-// in words.
+// `sluice usage report`, run by an operator: its sums add up, it states the time up to which it is complete, and its
+// error messages are clear.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { csvLine } from "../../../src/admin/management/report-csv.ts";
@@ -31,7 +31,7 @@ describe("what is wrong", () => {
       ["--from 2026-11-20 --to 2026-11-19", "an end after its beginning"],
       ["--from 2026-11-23", "in the future"],
       ["--from 2026-11-22T09:15:00Z", "not the beginning of an hour"],
-      // In a zone that is half an hour off, a midnight is not the beginning of an hour in UTC.
+      // In a zone with an offset of half an hour, midnight is not the start of an hour in UTC.
       ["--from 2026-11-01T00:00:00+05:30", "not the beginning of an hour"],
       ["--from 2026-11-01T00:00:00", "with a time zone"],
       ["--from 2026-13", "not an instant"],
@@ -89,7 +89,8 @@ test("without options, it is of this month, by organization, until the end of to
 test("a cell of CSV keeps what a name holds, and no spreadsheet computes it", () => {
   const names = ['say "hi"', "a,b", "two\nlines", "=SUM(A1)", "-5", "@x", "+1", "plain"];
   expect(csvLine(names)).toBe(`"say ""hi""","a,b","two\nlines",'=SUM(A1),-5,'@x,'+1,plain\r\n`);
-  // In a locale that separates cells by semicolons, a new cell begins after each of them, even between quotation marks.
+  // Spreadsheets in some locales separate cells by semicolons, even within quotation marks, so each part after a
+  // semicolon could be a formula.
   const parted = ["a;=1+1", "a; =1+1", "a\t@x", "a\n-1", "\t=1", "＝1+1", "a;b", "mail@x;y=1"];
   expect(csvLine(parted)).toBe(`"a;'=1+1","a; '=1+1","a\t'@x","a\n'-1","'\t'=1",'＝1+1,"a;b","mail@x;y=1"\r\n`);
 });
@@ -123,7 +124,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         await book.run([admit]);
         const usage = { ...settleOf(admit, 0).usage, inputTokens: 12, outputTokens: 7 };
         await book.run([settleOf(admit, model === "acme/writer-1" ? 700 : 300, { usage })]);
-        // The requests so far are rolled up; the adjustment below is not.
+        // The roll-ups contain the requests so far, but not the adjustment below.
         await book.rollUp();
       }
       await adjust(owned.db, `req_${newHex()}`, organizationId, "month", -100);
@@ -210,7 +211,8 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       for (const by of ["key", "organization,team,key"]) {
         expect(await rows(`--by ${by}`)).toMatchObject([{ cost: { total: dollars(290) }, standing }]);
       }
-      // The key has a limit, but its team and its organization have none.
+      // The key has a limit, but its team and its organization have none, so their rows have no `standing` (use of the
+      // limit).
       for (const by of ["team", "organization"]) expect(await rows(`--by ${by}`)).toMatchObject([{ standing: null }]);
       for (const words of ["--by key,model", "--by key,day", "--by model", "--by key --from 2025-01 --to 2025-02"]) {
         expect((await rows(words)).every((row) => !("standing" in row))).toBe(true);

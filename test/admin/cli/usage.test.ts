@@ -1,4 +1,4 @@
-/** Plans, anchors, extra usage, usage and requests, as an operator types them. */
+/** The commands for plans, calendars, extra usage, usage and requests, run by an operator. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { bar } from "../../../src/admin/cli/bar.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
@@ -90,8 +90,8 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       return it.json(`org create ${slug} --plan ${plan} --json`) as Promise<{ id: string; slug: string }>;
     }
     /**
-     * Admits a request, which holds 1,000 nanos, and settles it with a cost of `nanos`. If `nanos` is 0, the request is
-     * left running.
+     * Admits a request with a hold of 1,000 nanos, and settles it with a cost of `nanos`. If `nanos` is 0, the request
+     * stays running.
      */
     async function used(organizationId: string, nanos: number, change: Partial<Admit> = {}): Promise<Admit> {
       const book = ledger(owned.db, { recovery: "checkpoint" });
@@ -193,7 +193,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         action: "usage.adjust",
         details: { window: "month", amount: "0.000000007", added: "0.000000007", reason: "x" },
       });
-      // The adjustment is an entry of the ledger, and not a request.
+      // The adjustment is in the ledger, but is not a request.
       const { subject } = entry as { subject: string };
       expect((await it.typed(`request show ${subject}`)).code).toBe(1);
     });

@@ -1,5 +1,5 @@
-// If nobody can administer over the network any more, because a token expired or the issuer no longer gives the role, the
-// node warns, and the command line on the machine of a node always still works.
+// If no administrator can connect over the network any more, because a token expired or the issuer revoked the role,
+// the node warns, and the command line on a node's machine still works.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";
@@ -32,7 +32,7 @@ test.concurrent("the clock: the last token expires, which is told before and aft
     (await sluice.json<{ token: string }>("operator", "create", ...words, "--role", "admin")).token;
   try {
     expect(await administratorsOf(sluice)).toBe("ok");
-    // The node looks every five seconds, so it sees the token before its end.
+    // The node checks the tokens every five seconds, so it warns before this token expires.
     const token = await create("first", "--expires", new Date(Date.now() + 12_000).toISOString());
     expect(await manage(token)).toBe(200);
     await toldOf(sluice, "the last token that can administer expires at");

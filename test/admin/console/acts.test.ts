@@ -1,4 +1,5 @@
-// The acts of the console in a real browser, one after another on the same page, and the secrets that some of them show.
+// The actions of the console in a real browser, one after another on the same page, and the secrets that some of them
+// show.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../../harness/until.ts";
 import { browserForTests, describeInBrowser } from "./browser-group.ts";
@@ -12,7 +13,7 @@ const day_ms = 86_400_000;
 describeInBrowser("acts", () => {
   let node: ConsoleNode;
   let tab: Tab;
-  /** The paths that the page has read so far. */
+  /** The paths of the API that the page has requested so far. */
   const read: string[] = [];
 
   const newTab = browserForTests(startConsoleNode, async (started) => {
@@ -29,7 +30,7 @@ describeInBrowser("acts", () => {
   const submit = () => dialog().locator("button[type=submit]").click();
   const open = (label: string) => main().getByRole("button", { name: label, exact: true }).first().click();
 
-  /** Does an act, and waits until the page has read `again`: what has another version by now. */
+  /** Performs an action, and waits until the page has requested the paths `again`, whose data it changed. */
   async function act(label: string, fields: Record<string, string>, again: readonly string[] = []): Promise<void> {
     await open(label);
     for (const [name, value] of Object.entries(fields)) {
@@ -114,7 +115,7 @@ describeInBrowser("acts", () => {
   test("leave a secret in sight until one closes it, whatever the list has by then", async () => {
     await node.sluice.json("key", "create", "--org", "marked", "--name", "expired");
     await tab.visit("/keys?organization=marked&state=active");
-    // A key that has expired is active once it is rotated, so the filtered list has it no more.
+    // From now on the list is empty, as if the rotation had made its only key fail the list's filter.
     await tab.page.route("**/management/v1/keys?*", (route) =>
       route.fulfill({ json: { data: [], next_cursor: null } }),
     );
@@ -171,7 +172,7 @@ describeInBrowser("acts", () => {
 
   test("wait half a minute for a secret, and another try has the same key of repetition", async () => {
     const own = await signInAs(await newTab(node.url), node, "admin");
-    // The first try waits for a hundredth of its time; the server may need all of it for the second.
+    // The first attempt times out after a hundredth of the usual time; the second attempt has the full time.
     await own.page.addInitScript(`const after = AbortSignal.timeout.bind(AbortSignal);
       let share = 100;
       AbortSignal.timeout = (ms) => {

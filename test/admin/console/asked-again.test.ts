@@ -1,5 +1,5 @@
-// The lists and figures of the console in a real browser while somebody changes what they show: a filter, a period, the
-// text of a field. Nothing of what was shown before passes for the new.
+// Lists and figures of the console in a real browser after the user changes a filter, a period, or the text of a field.
+// Data for the earlier selection is never shown as if it belonged to the new one.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../../harness/until.ts";
 import { browserForTests, describeInBrowser } from "./browser-group.ts";

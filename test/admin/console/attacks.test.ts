@@ -1,4 +1,4 @@
-// Attacks on the pages of the console in a real browser, and on the session of whoever is signed in: docs/attacks.md.
+// Attacks in a real browser on the console's pages, and on the session of a user who is signed in: docs/attacks.md.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";
 import { until } from "../../harness/until.ts";
@@ -16,7 +16,7 @@ describeInBrowser("an attack on the console", () => {
   test("a page of another port of the host frames nothing, and reads and changes nothing with the cookie", async () => {
     const tab = await signedIn("admin");
     const port = Number(new URL(node.url).port);
-    // All ports of a host belong to one site, so the browser sends the cookie along with this page's requests.
+    // Ports do not distinguish sites, so the browser sends the console's cookie with this page's requests, too.
     using evil = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",

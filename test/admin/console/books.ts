@@ -1,5 +1,6 @@
-// A node with a console whose ledger has requests of a hundred days, and the sums of the records alone. Some records are in
-// the roll-ups, the newest are not; some requests run, some were refused, and an operator has made an adjustment.
+// Starts a node with a console whose ledger has requests of a hundred days, and computes sums from the records alone.
+// The roll-ups contain all records but the newest; some requests are running, some were refused, and there is an
+// adjustment by an operator.
 
 import { idOf } from "../../../src/core/store/ids.ts";
 import { meteredOperations } from "../../../src/core/store/ledger.ts";
@@ -21,11 +22,11 @@ const requests = 400;
 
 export interface Books {
   url: string;
-  /** The token of an operator who sees everything. */
+  /** The token of an operator with access to everything. */
   token: string;
   db: Awaited<ReturnType<typeof serverDatabase>>;
   organizations: Owner[];
-  /** Reads from the interface of the console. */
+  /** Reads from the console's API. */
   read(path: string): Promise<Record<string, unknown>>;
   close(): Promise<void>;
 }
@@ -118,7 +119,7 @@ interface Served {
   isLast: boolean;
 }
 
-/** Records a request, whose id is made by the clock of a node that is up to five minutes off. */
+/** Records a request. The time in its ID is that of a node whose clock is up to five minutes off. */
 async function served(
   book: ReturnType<typeof ledger>,
   db: Books["db"],

@@ -1,19 +1,19 @@
-// A real browser for a group of tests, and the node or the company that the tests look at.
+// Starts a real browser for a group of tests, together with the node or the company whose console they open.
 import { afterAll, afterEach, beforeAll, describe } from "bun:test";
 import type { BrowserContextOptions } from "playwright-core";
 import { type Look, launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
 
 export type Browser = Awaited<ReturnType<typeof launchBrowser>>;
-/** Opens a tab on a wide, light page, unless the test says otherwise. */
+/** Opens a tab with a wide window and the light theme, unless `look` says otherwise. */
 export type NewTab = (url: string, look?: Partial<Look>, more?: BrowserContextOptions) => Promise<Tab>;
 
-/** A group of tests that need a real browser. It is skipped if there is no browser, and its title says why. */
+/** A group of tests that need a real browser. If there is none, the group is skipped, and its title says why. */
 export const describeInBrowser = (title: string, tests: () => void) =>
   describe.skipIf(noBrowser !== null)(`${title}${noBrowser ? `: ${noBrowser}` : ""}`, tests);
 
 /**
- * Before the tests, starts a browser and the node or company that they look at; ends both after the tests. A tab that a
- * test opens is closed after the test; one that `opened` opens stays.
+ * Starts a browser, and the node or company, before the tests, and stops both after the tests. A tab that a test opens
+ * is closed after the test; a tab from `opened` stays open.
  */
 export function browserForTests<Started extends AsyncDisposable>(
   start: () => Promise<Started>,

@@ -1,4 +1,4 @@
-/** The keys that "Try it" offers: none is of another organization than the page shows. */
+/** "Try it" offers only keys of the organization that the page shows. */
 import { expect, test } from "bun:test";
 import { callingKeys } from "../../../console/core/calling-keys.ts";
 

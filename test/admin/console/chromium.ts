@@ -1,20 +1,23 @@
-// A real browser on the pages of the console. It records what no page may do: errors in its log, reports of the content
-// security policy, requests to other hosts; and axe finds what a user with a screen reader or a keyboard would lack.
+// A real browser for the console's pages. It records errors in the browser's log, violations of the content security
+// policy and requests to other hosts; and it runs axe, which finds obstacles for users of screen readers and keyboards.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { version } from "../../../node_modules/@sparticuz/chromium/package.json";
 import { until } from "../../harness/until.ts";
 
-/** Why there is no browser on this machine; null if there is one. The package has a program for Linux on x64 only. */
+/**
+ * The reason why this machine has no browser; null if it has one. The npm package contains a program for Linux on x64
+ * only.
+ */
 export const noBrowser =
   process.platform === "linux" && process.arch === "x64" ? null : "the browser of the tests runs on Linux x64 alone";
 
 const axe = readFileSync(new URL("../../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 /**
- * The package's default arguments are not used: they would turn off the web's security rules, on which the console
- * relies.
+ * The npm package's default arguments are not used, because they switch off security rules of the web on which the
+ * console relies.
  */
 const launchArguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
 
@@ -25,8 +28,8 @@ export async function launchBrowser() {
 const cache = fileURLToPath(new URL("../../../node_modules/.cache/", import.meta.url));
 
 /**
- * The path of the browser's program, which the package unpacks into the folder of temporary files. Several processes may
- * need the program at once, so each unpacks it elsewhere and moves it into its place whole.
+ * The path of the browser's executable. The npm package unpacks it into the folder for temporary files. Several
+ * processes may need it concurrently, so each unpacks it into a folder of its own, and then renames the complete file.
  */
 async function unpacked(): Promise<string> {
   const folder = `${cache}chromium-${version}`;
@@ -57,7 +60,7 @@ interface AxeResult {
   violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
 }
 
-/** A tab in which somebody is signed in, and the problems that were found in it so far. */
+/** A tab in which a user is signed in, and the problems that were found in it so far. */
 export class Tab {
   readonly found: string[] = [];
   /** The issuer to which a sign-in leads. */
@@ -97,12 +100,12 @@ export class Tab {
     await this.page.waitForSelector(".rail");
   }
 
-  /** Allows requests to this issuer from now on; they are not reported as requests to another host. */
+  /** Allows requests to this issuer from now on; without that, they are reported as requests to another host. */
   leaveFor({ issuer }: { issuer: string }): void {
     this.#issuer = issuer;
   }
 
-  /** Signs in with the page's link to the issuer, which knows the person and sends the browser back. */
+  /** Signs in by the page's link to the issuer, which recognizes the person and redirects the browser back. */
   async signInBy({ issuer }: { issuer: string }): Promise<void> {
     this.leaveFor({ issuer });
     await this.page.goto(`${this.url}/`);
@@ -111,7 +114,7 @@ export class Tab {
     this.#issuer = null;
   }
 
-  /** Opens a page, and waits until all its requests are answered. */
+  /** Opens a page, and waits until all its requests have their responses. */
   async visit(path: string): Promise<void> {
     await this.page.goto(this.url + path);
     await this.settled();
@@ -122,9 +125,9 @@ export class Tab {
     await until(async () => (await this.page.locator("[aria-busy=true], .waiting").count()) === 0);
   }
 
-  /** Each axe rule that the page breaks, with the first element that breaks it. */
+  /** Each axe rule that the page violates, with the first element that violates it. */
   async axeProblems(): Promise<string[]> {
-    // Text that is still fading in has less contrast, so this waits for the animations.
+    // Text that is fading in has less contrast, so this waits for the end of animations.
     await this.page.evaluate(`Promise.race([
       Promise.allSettled(document.getAnimations().map((one) => one.finished)),
       new Promise((over) => setTimeout(over, 1000)),
@@ -134,7 +137,7 @@ export class Tab {
     return violations.map(({ id, nodes }) => `axe ${id}: ${nodes[0]!.html.slice(0, 200)} ${nodes[0]!.failureSummary}`);
   }
 
-  /** How many pixels the page is wider than the window. */
+  /** By how many pixels the page is wider than the window. */
   overflow_px(): Promise<number> {
     return this.page.evaluate("document.documentElement.scrollWidth - innerWidth");
   }

@@ -1,4 +1,4 @@
-// The command that a page shows beside an act has the same effect on the command line as the act on the page.
+// The command line that a page shows for an action has the same effect as the action itself.
 import { describe, expect, test } from "bun:test";
 import { modelNamed } from "../../../console/core/clients.ts";
 import { commandLine, reportCommand } from "../../../console/core/command-line.ts";
@@ -11,13 +11,13 @@ type Given = Record<string, unknown>;
 const table = verbTable();
 const line = (verb: string, input: Given) => commandLine(table[verb]!.command!, input);
 
-/** The words of a command line, as a shell splits them. */
+/** Splits a command line at spaces, and drops the program's name. */
 const wordsOf = (written: string) => written.split(" ").slice(1);
 
 describe("a command that a page shows", () => {
   test("is there for every verb, but for one whose answer another command shows", () => {
     const read = verbs.flatMap(({ command }) => command?.reads?.name ?? []);
-    // The limits of all kinds of subjects have one command (docs/limits.md), and their acts say how it is typed.
+    // The limits of all kinds of subjects share one command (docs/limits.md), and their actions give its arguments.
     const ofLimits = verbs.filter(({ tag }) => tag === "Limits");
     const silent = verbs.filter((one) => !one.command && !read.includes(one.name) && !ofLimits.includes(one));
     expect(silent.map(({ name }) => name)).toEqual([]);

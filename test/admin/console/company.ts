@@ -1,6 +1,6 @@
-// A node with a console and an issuer, and a company on it: 30 people in four teams with budgets, of whom the first is a
-// member and the second administers the company; their keys and the key of a service; and six weeks of requests to three
-// models, on two engines, one of which fails now and then.
+// Starts a node with a console and an issuer, and creates a company on it: 30 people in four teams with budgets, of
+// whom the first is a member and the second administers the company; their keys and the key of a service; and six weeks
+// of requests to three models, on two engines, one of which fails now and then.
 
 import { client } from "../../../src/admin/management/client.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
@@ -22,7 +22,7 @@ const day_ms = 24 * hour_ms;
 const days = 45;
 const firstNames =
   "Ada Ben Cleo Dan Eva Finn Gia Hal Ida Jan Kim Leo Mia Nils Ola Pia Quinn Rosa Sam Tess Uwe Vera Wim Xenia Yan Zoe Anton Berta Carl Dora";
-/** The teams, with their budgets for a month. */
+/** The teams, each with its budget for a month in dollars. */
 const teamsOf = { platform: "1900", research: "1500", product: "1250", support: "4000" } as const;
 
 interface Employee {
@@ -34,14 +34,14 @@ interface Employee {
 }
 
 export interface Company extends ConsoleNode {
-  /** The token of an operator who sees everything. */
+  /** The token of an operator with access to everything. */
   token: string;
   db: Awaited<ReturnType<typeof serverDatabase>>;
   employees: Employee[];
   teams: Record<keyof typeof teamsOf, string>;
-  /** Runs a command of the CLI in the test's own process. */
+  /** Runs a command of the CLI within the test's own process. */
   command(...words: string[]): Promise<unknown>;
-  /** Reads from the interface of the console, as the operator. */
+  /** Reads from the console's API, as the operator. */
   read<Answer>(path: string): Promise<Answer>;
   close(): Promise<void>;
 }
@@ -52,8 +52,8 @@ const rules = `
 `.slice(1);
 
 /**
- * The company of the tests: requests begin in every third hour, since to record those of each hour takes the database
- * seconds.
+ * The company for tests: requests start only in every third hour, because recording requests of every hour would take
+ * the database seconds.
  */
 export const startQuietCompany = () => startCompany(3);
 
@@ -72,14 +72,14 @@ export async function startCompany(step_hours = 1): Promise<Company> {
     const words = ["--org", "acme", "--name", name, "--limit", `month=${month}`];
     teams[name as keyof typeof teamsOf] = (await sluice.json<{ id: string }>("team", "create", ...words)).id;
   }
-  // A limit is changed, and then changed back.
+  // A limit is changed and then set back, so that the audit log has entries of it.
   for (const month of ["2100", teamsOf.platform])
     await sluice.json("limit", "set", "team", "platform", "--org", "acme", `month=${month}`);
-  // A verb called in this process is cheaper than a command, which connects to the database anew.
+  // Calling a verb within this process is faster than running a command, which opens a new database connection.
   const manage = client(nodeOn(db).actAs("cli:test"));
   const employees: Employee[] = [];
   for (const at of firstNames.split(" ").keys()) employees.push(await employee({ ...node, db, manage }, at));
-  // A person gets a limit, so that it can be increased.
+  // A person gets a limit, so that there is one to increase.
   await sluice.json("limit", "set", "person", employees[11]!.id, "--org", "acme", "month=60");
   const agent = await sluice.json<{ id: string }>("key", "create", "--org", "acme", "--name", "nightly build");
   const last = await history(db, organization, [...employees.map(({ keyId }) => keyId), agent.id], step_hours);
@@ -120,7 +120,7 @@ export async function startCompany(step_hours = 1): Promise<Company> {
   };
 }
 
-/** The pages that a role sees, and further views that look different because they show another group or filter. */
+/** The paths of the pages that a role sees, and of views that look different because of another grouping or filter. */
 export async function companyPaths(company: Company, role: Role): Promise<string[]> {
   return [...(await pathsOf(company, role)), ...(views[role] ?? [])];
 }
@@ -143,7 +143,7 @@ interface Hiring extends Pick<PeopleNode, "provider">, Pick<Company, "db"> {
   manage: Management;
 }
 
-/** Creates a person, whom the issuer knows as well, and her key. */
+/** Creates a person, who can sign in by the issuer, and a key for her. */
 async function employee({ provider, db, manage }: Hiring, at: number): Promise<Employee> {
   const name = `${firstNames.split(" ")[at]} Example`;
   const team = Object.keys(teamsOf)[at % 4]!;
@@ -158,7 +158,7 @@ async function employee({ provider, db, manage }: Hiring, at: number): Promise<E
   return { id, name, keyId, key: key! };
 }
 
-/** Records the requests of the past weeks. Returns the id of each key's last request. */
+/** Records the requests of the past weeks. Returns the ID of each key's last request. */
 async function history(
   db: Company["db"],
   organization: string,
@@ -189,10 +189,10 @@ async function history(
   return last;
 }
 
-/** The words of an engine in response to a request that failed. */
+/** An engine's error message for a failed request. */
 export const engineText = "CUDA error: device-side assert triggered";
 
-/** The requests of one hour: more by day than by night, few on weekends, and a little more each week. */
+/** Draws the requests of one hour: more by day than by night, few on weekends, and a little more each week. */
 function hourOf(at_ms: number, organization: string, keys: readonly string[], chance: Chance) {
   const at = new Date(at_ms);
   const isOff = at.getUTCDay() % 6 === 0 || at.getUTCHours() < 7 || at.getUTCHours() > 17;

@@ -1,4 +1,4 @@
-/** The pages read followed answers: what the server says at the end of a stream is a failure, and no answer. */
+/** The pages treat an error at the end of an event stream as a failure, not as data. */
 import { expect, test } from "bun:test";
 import { answersIn, eventsIn } from "../../../console/core/events.ts";
 import { encodeSse } from "../../../src/core/sse/decode.ts";

@@ -1,15 +1,15 @@
 /**
- * The gzipped size, in bytes, of what a browser loads before anybody has signed in: the document and the files that it
- * names.
+ * The total gzipped size, in bytes, of what a browser loads before a user has signed in: the HTML document and the
+ * files that it refers to.
  */
 export async function firstLoad_bytes(origin: string): Promise<number> {
   return sizeOf(origin, ["/", ...(await firstFiles(origin))]);
 }
 
-/** The size of all that a browser loads once somebody has opened the pages with charts. */
+/** The total size of what a browser has loaded once a user has opened the pages with charts. */
 export async function wholeLoad_bytes(origin: string): Promise<number> {
   const files = new Set(await firstFiles(origin));
-  // Iterating over a set also visits the files that are added meanwhile.
+  // The loop also visits the files that are added to the set during the iteration.
   for (const path of files) {
     const text = await (await fetch(origin + path)).text();
     for (const [, name] of text.matchAll(/"\.\/([\w.-]+\.js)"/g)) files.add(`/assets/${name}`);

@@ -1,6 +1,6 @@
-// The first page costs three round trips, one after the other: the document; its files and who is signed in; all that the
-// page shows. However fast a network and a machine are, the page cannot be complete sooner; `npm run console:check`
-// measures how long it takes.
+// The first page takes three sequential round trips: the document; its files and the current user; and all data that
+// the page shows. That bounds the time until the page is complete, however fast the network and the machine are; `npm
+// run console:check` measures the time.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { browserForTests, describeInBrowser } from "./browser-group.ts";
 import { type ConsoleNode, signInAs, startConsoleNode } from "./node.ts";
@@ -24,7 +24,7 @@ describeInBrowser("the first page of the console", () => {
     expect(answers).toHaveLength(1);
     const isOfPage = (path: string) => path.startsWith("/management/v1/");
     expect([...answers[0]!.urgent, ...answers[0]!.low].filter((path) => !isOfPage(path))).toEqual([]);
-    // A request beyond this number would wait for a connection, which is another round trip.
+    // Any further request would wait for a free connection, and so cost another round trip.
     expect(answers[0]!.urgent.length).toBeLessThanOrEqual(connections);
     expect(answers[0]!.urgent.length).toBeGreaterThan(0);
   }

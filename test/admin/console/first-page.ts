@@ -1,7 +1,7 @@
-// The first page of the console in a real browser whose network is slow.
+// Measures the first page of the console in a real browser on a slow network.
 import type { Tab } from "./chromium.ts";
 
-/** The time from the beginning of the navigation until the page has everything that it asked for. */
+/** JavaScript that measures the time from the start of the navigation until the page has all its data. */
 const whole_ms = `new Promise((over) => {
   const look = () => {
     const isThere = document.querySelector("main h1") && !document.querySelector("[aria-busy=true], .waiting");
@@ -12,8 +12,8 @@ const whole_ms = `new Promise((over) => {
 })`;
 
 /**
- * How long the first page takes for somebody who is signed in and has nothing in the cache, if each request takes
- * `delay_ms` longer than on this machine.
+ * The time to the complete first page for a signed-in user without a cache, if each request takes `delay_ms` longer
+ * than on this machine.
  */
 export async function firstPage_ms({ context, page, url }: Tab, delay_ms: number): Promise<number> {
   const session = await context.newCDPSession(page);

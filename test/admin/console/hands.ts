@@ -1,4 +1,4 @@
-// The two ways in which somebody uses the pages: with a mouse, whose clicks are counted, and with the keyboard alone.
+// Two ways to use the pages: with a mouse, whose clicks are counted, and with the keyboard alone.
 import type { Locator } from "playwright-core";
 import type { Tab } from "./chromium.ts";
 
@@ -9,23 +9,23 @@ interface Filled {
 }
 
 export abstract class Hands {
-  /** How often a button, a link or a suggestion was pressed. */
+  /** The number of clicks on buttons, links and suggestions. */
   presses = 0;
   readonly filled: Filled[] = [];
   /** The problems that were found on the pages so far. */
   readonly problems: string[] = [];
-  /** How often Tab was pressed. */
+  /** The number of presses of Tab. */
   steps = 0;
-  /** The time that axe took to look at the pages. */
+  /** The time in milliseconds that axe took to check the pages. */
   looked_ms = 0;
 
   constructor(
     readonly tab: Tab,
-    /** Whether axe checks the page after each press. */
+    /** Whether axe checks the page after each click. */
     readonly looksAtPages = false,
   ) {}
 
-  /** Presses the target, which must be the only visible thing under its name. */
+  /** Clicks the target, which must be the only visible element with its name. */
   async press(target: Locator): Promise<void> {
     await this.#there(target);
     this.presses += 1;
@@ -82,8 +82,8 @@ export class Mouse extends Hands {
 const steps_max = 400;
 
 /**
- * Uses a page with Tab, arrows, letters and Enter. Each stop of the focus must be visible, and within the dialog if one
- * is open.
+ * Uses a page with Tab, arrow keys, letters and Enter. Each element that gets the focus must be visible, and within the
+ * dialog if one is open.
  */
 export class Keyboard extends Hands {
   protected async act(target: Locator): Promise<void> {
@@ -103,8 +103,7 @@ export class Keyboard extends Hands {
     await this.#reach(target);
     const { keyboard } = this.tab.page;
     const isDay = (await target.getAttribute("type")) === "date";
-    // The field of a day expects its parts in the order of the browser's own language, which is the English of the
-    // United States.
+    // A date field expects its parts in the order of the browser's language, which is US English.
     if (isDay) await keyboard.type(text.replace(/^(\d+)-(\d+)-(\d+)$/, "$2$3$1"));
     else {
       await keyboard.press("Control+a");
@@ -123,11 +122,11 @@ export class Keyboard extends Hands {
 
   #hasDialog = async () => (await this.tab.page.locator("dialog[open]").count()) > 0;
 
-  /** Checks that the focus is back where it was before a dialog, if the dialog has closed. */
+  /** Checks that the focus returns to the element that opened a dialog, if the dialog has closed. */
   async #returns(): Promise<void> {
     const opener = this.#opener!;
     const { page } = this.tab;
-    // A result, such as a secret, stays in the dialog.
+    // If the action shows a result, such as a secret, the dialog stays open.
     await page.locator("body:not(:has(dialog[open])), dialog .told, dialog [role=alert]").first().waitFor();
     if (await this.#hasDialog()) return;
     const isLost = await opener.evaluate(
@@ -136,7 +135,7 @@ export class Keyboard extends Hands {
     if (isLost) this.problems.push(`the focus did not come back to ${await opener.textContent()}`);
   }
 
-  /** Chooses a suggestion with the arrow keys, while the focus stays in the field. */
+  /** Chooses a suggestion with the arrow keys, while the text field keeps the focus. */
   async #choose(option: Locator): Promise<void> {
     const { keyboard } = this.tab.page;
     for (let step = 0; step < steps_max; step += 1) {
@@ -158,7 +157,7 @@ export class Keyboard extends Hands {
     throw new Error(`The keyboard does not come to ${target}.`);
   }
 
-  /** The problem of the element with the focus; null if it visibly has the focus and is within the open dialog. */
+  /** The problem of the focused element; null if its focus is visible and it is within the open dialog. */
   #stopProblem(): Promise<string | null> {
     return this.tab.page.locator("html").evaluate(({ ownerDocument }) => {
       const element = ownerDocument.activeElement;

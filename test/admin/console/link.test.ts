@@ -1,4 +1,6 @@
-/** Links to a place on the page are the browser's: it moves the focus, so that "Skip to the page" skips. */
+/**
+ * The page leaves links to its own fragments to the browser, which moves the focus, so that "Skip to the page" works.
+ */
 import { expect, test } from "bun:test";
 import { staysOn } from "../../../console/core/link.ts";
 

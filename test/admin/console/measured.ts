@@ -1,24 +1,25 @@
-// How a page fits its window: how long it is, how much wider than the window, and which texts do not fit their place.
+// Measures how a page fits its window: its height, by how much it is wider than the window, and which texts are cut
+// off.
 import type { Tab } from "./chromium.ts";
 
 export const phone = { width: 390, height: 844 };
 
-/** The length of four screens of a phone. */
+/** The height of four screens of a phone. */
 export const longest_px = 4 * phone.height;
 
 export interface Measured {
   height_px: number;
   overflow_px: number;
   /**
-   * The texts that do not fit, each with the way in which it does not: it is partly hidden, must be scrolled to, or
-   * covers what is beside it.
+   * The texts that do not fit, each with the kind of problem: it is partly hidden, it must be scrolled to, or it
+   * overlaps its neighbour.
    */
   cut: string[];
 }
 
 /**
- * JavaScript that measures the page. It does not report texts in strips that are made to be scrolled: navigation, and
- * the tabs of a page's parts.
+ * JavaScript that measures the page. It ignores texts in areas that are meant to be scrolled: the navigation, and the
+ * tabs of a page.
  */
 const measure = `(() => {
   const scrolled = ".rail, .tabs, .choices";

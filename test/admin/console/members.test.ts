@@ -1,4 +1,5 @@
-// A member in the console, over real sockets: she sees only what is hers, creates keys for herself, and raises no limit.
+// A member uses the console's API over real sockets: she sees only her own data, creates keys for herself, and cannot
+// raise a limit.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type VerbName, verbNamed } from "../../../src/admin/management/verbs.ts";
 import { Browser, type Call } from "../../harness/browser.ts";
@@ -118,7 +119,7 @@ describe("a member", () => {
     const writable = ann.verbs.flatMap((name) => {
       // `tryModel` is not in the list of verbs; a test above covers its input.
       if (name === "tryModel") return [];
-      // Asking for a higher limit raises nothing: test/admin/management/limit-requests.test.ts.
+      // A request for a higher limit does not raise it (test/admin/management/limit-requests.test.ts).
       if (name === "requestLimit" || name === "withdrawLimitRequest") return [];
       const { kind, input } = verbNamed(name as VerbName);
       const known = [...(harmless[name] ?? []), ...(name === "createKey" ? Object.keys(refused) : [])];

@@ -1,5 +1,5 @@
-// The pages format money with code of their own, since they use no code of the product: the texts must equal the core's, to
-// the nano.
+// The pages format money with code of their own, because they import none of the server's code. Their texts must equal
+// those of the server's core, to the nano.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import * as page from "../../../console/core/money.ts";
@@ -8,7 +8,7 @@ import * as core from "../../../src/core/inference/money.ts";
 import { times } from "../../harness/depth.ts";
 
 const currencies = fc.constantFrom("USD", "EUR", "JPY", "KWD", "credits");
-/** Small amounts, whole cents, and sums beyond what a number holds exactly. */
+/** Small amounts, whole cents, and sums that a JavaScript number cannot represent exactly. */
 const nanos = fc.oneof(
   fc.bigInt({ min: -(10n ** 8n), max: 10n ** 8n }),
   fc.bigInt({ min: -(10n ** 5n), max: 10n ** 5n }).map((cents) => cents * 10_000_000n),

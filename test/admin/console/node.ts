@@ -1,5 +1,5 @@
-// A node with a console and an issuer, and data to look at: two organizations, one of which has names full of markup;
-// people and operators of every role; and requests.
+// Starts a node with a console and an issuer, and with data for the pages: two organizations, one of which has names
+// full of HTML markup; people and operators of every role; and requests.
 import { Browser, type Page } from "../../harness/browser.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
@@ -11,10 +11,10 @@ type OperatorRole = "admin" | "viewer" | "organization-admin";
 
 export interface ConsoleNode extends PeopleNode {
   url: string;
-  /** The slugs of the organizations to look at. The people are in the first one. */
+  /** The slugs of the two organizations. The people are in the first one. */
   organizations: readonly [string, ...string[]];
   tokens: Record<OperatorRole, string>;
-  /** People who sign in by the issuer, each with a key and a request of her own. */
+  /** The people who sign in by the issuer, each with a key and a request of her own. */
   people: Record<"member" | "lead", Person>;
 }
 
@@ -22,13 +22,13 @@ interface Person {
   account: string;
   id: string;
   request: string;
-  /** The id of the person's request for a higher limit of her own key. */
+  /** The ID of the person's request for a higher limit of her own key. */
   limitRequest: string;
 }
 
 /**
- * The roles in which one can sign in: operators by their token, a member and an organization's administrator by the
- * issuer.
+ * The roles of users who can sign in: operators sign in by their token, a member and an organization's administrator by
+ * the issuer.
  */
 export const roles = ["admin", "viewer", "organization-admin", "member", "lead"] as const;
 export type Role = (typeof roles)[number];
@@ -96,14 +96,14 @@ export async function signedIn({ provider, consoleUrl }: PeopleNode, account: st
   return { browser, page, secret: await browser.redeem(page) };
 }
 
-/** Asks for a higher limit. Returns the id of the limit request. */
+/** Sends a request for a higher limit, and returns its ID. */
 export async function askForMore({ browser, page, secret }: SignedIn, asked: object): Promise<string> {
   const body = { ...asked, message: markup };
   const more = await browser.call(page, "/management/v1/limit-requests", { method: "POST", secret, body });
   return more.body!.id as string;
 }
 
-/** Signs somebody in for the first time. Creates a key for her, a request and a limit request. */
+/** Signs a person in for the first time, and creates a key, a request and a limit request of hers. */
 async function person(node: PeopleNode, { account, name, groups }: Newcomer) {
   const { provider, sluice } = node;
   provider.claims.set(account, { name, groups, email: `${account}@example.com`, email_verified: true });
@@ -119,7 +119,7 @@ async function person(node: PeopleNode, { account, name, groups }: Newcomer) {
   return { account, id, request: answer.headers.get("x-service-request-id")!, limitRequest };
 }
 
-/** The ends of the addresses of an organization's pages. */
+/** The final path segments of an organization's pages. */
 const organizationParts = [
   "",
   ...["limits", "teams", "people", "keys", "requests", "asked", "notices", "audit", "settings"].map(
@@ -127,7 +127,7 @@ const organizationParts = [
   ),
 ];
 
-/** The pages that a role sees, with one page of each kind of thing. */
+/** The paths of the pages that a role sees, with one page of each kind of object. */
 export async function pathsOf({ sluice, people, organizations }: ConsoleNode, role: Role): Promise<string[]> {
   const [organization, ...others] = organizations;
   const [request] = await sluice.json<{ id: string }[]>("request", "list", "--org", organization);

@@ -1,5 +1,5 @@
-// The destinations of notices, in a real browser: operators set a channel of the fleet, and an organization's administrator
-// a channel of the organization; both send a test, and the URL is on no page.
+// Destinations of notices in a real browser: an operator sets up a channel for the whole service, and an organization's
+// administrator a channel for the organization. Both send a test notice, and no page shows the channel's URL.
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
 import { type Mailbox, mailbox } from "../../harness/mail-server.ts";
@@ -35,7 +35,7 @@ describeInBrowser("notices in the console", () => {
     return tab;
   }
 
-  /** Adds the channel on this page and sends a test to it. Returns what the page says about it. */
+  /** Adds the channel on this page, and sends a test notice to it. Returns the page's message about the result. */
   async function tried(tab: Tab, path: string, form: "slack" | "teams"): Promise<string> {
     await tab.visit(path);
     const { page } = tab;

@@ -1,5 +1,5 @@
-// An operator's hour in a real browser: each act is done on its page, takes effect for clients, and is then in the audit
-// log.
+// An hour of an operator's work in a real browser: each action is done on its page, takes effect for clients, and is
+// then in the audit log.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";
 import { busyness } from "../../harness/busyness.ts";
@@ -17,7 +17,7 @@ reports:
   provider: Example
 `;
 
-/** Today's date where the browser is. */
+/** The current date in the browser's time zone. */
 const browserDay = () => new Intl.DateTimeFormat("en-CA", { timeZone: browserZone }).format(new Date());
 
 describeInBrowser("an operator's hour", () => {
@@ -40,7 +40,7 @@ describeInBrowser("an operator's hour", () => {
   const rowOf = (text: string, within = tab.page.locator("main")) => within.locator("tbody tr", { hasText: text });
 
   /**
-   * Opens the act's form, fills it in, and submits it. Returns the secret that is shown afterwards, or an empty text.
+   * Opens the form of an action, fills it in, and submits it. Returns the secret that is then shown, or an empty text.
    */
   async function act(button: ReturnType<Tab["page"]["locator"]>, fields: Record<string, string>): Promise<string> {
     await button.click();
@@ -74,7 +74,7 @@ describeInBrowser("an operator's hour", () => {
     await act(button("Create organization"), { Slug: "globex", Name: "Globex", Plan: "pro" });
     await tab.page.waitForURL(`${node.consoleUrl}/organizations/globex`);
 
-    // People join by a rule.
+    // A person joins the organization by a rule.
     node.provider.account = "gil";
     node.provider.claims.set("gil", { name: "Gil Globex", groups: ["globex"] });
     const visitor = new Browser();
@@ -92,7 +92,7 @@ describeInBrowser("an operator's hour", () => {
     const noisy = await act(button("Create key"), { Name: "noisy", Team: "research" });
     await rowOf("noisy", region("Keys")).waitFor();
 
-    // A noisy neighbour is found and limited.
+    // A key with too many requests is found and limited.
     const asked = [ask(quiet, "hello"), ...Array.from({ length: 8 }, () => ask(noisy, "hello again ".repeat(50)))];
     for (const answer of await Promise.all(asked)) {
       expect(answer.status).toBe(200);
@@ -126,7 +126,7 @@ describeInBrowser("an operator's hour", () => {
     await act(button("Resume", engine), {});
     await until(async () => (await ask(quiet, "hello")).status === 200, 10_000, "the engine to be back");
 
-    // The report of last month is downloaded as CSV and as FOCUS; and this month's, which is not empty.
+    // The report of the last month is downloaded as CSV and as FOCUS; and that of this month, which is not empty.
     await tab.visit("/usage?organization=globex");
     await tab.page.getByRole("button", { name: "Last month" }).click();
     await tab.settled();
@@ -155,7 +155,7 @@ describeInBrowser("an operator's hour", () => {
     expect(rest).toContain("revoked_api_key");
     expect((await ask(quiet, "hello")).status).toBe(401);
 
-    // All these acts are in the audit log, and on its page.
+    // All these actions are in the audit log, and on its page.
     const log = await node.sluice.json<{ actor: string; action: string; subject: string }[]>("audit", "list");
     const acts = log.filter(({ actor }) => actor === "operator:ann").map(({ action }) => action);
     expect(acts.reverse()).toEqual([

@@ -1,4 +1,5 @@
-// Operators in the console, and a person who opens the link that a node on the same machine makes, over real sockets.
+// Operators use the console's API over real sockets; so does a user who opens the sign-in link that a node prints on
+// its own machine.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";
 import { busyness } from "../../harness/busyness.ts";
@@ -10,7 +11,7 @@ setDefaultTimeout(60_000);
 
 const linkOf = async (sluice: Sluice) => (await sluice.json<{ url: string }>("console")).url;
 
-/** Signs in with a link to the console, as the page of the link does. */
+/** Opens a sign-in link, and does what the link's page does. */
 async function opened(link: string, who = new Browser()) {
   const page = { url: new URL(link) };
   const code = page.url.hash.slice("#link=".length);
@@ -18,7 +19,7 @@ async function opened(link: string, who = new Browser()) {
   return { who, page, status, secret: body?.secret as string };
 }
 
-/** Finds a free port whose next higher port is taken. */
+/** Finds a free port whose next higher port is in use. */
 async function portBelowTaken() {
   const listen = (port: number) => Bun.serve({ hostname: "127.0.0.1", port, fetch: () => new Response() });
   for (;;) {
@@ -35,7 +36,7 @@ async function portBelowTaken() {
 
 describe("the console of a node on the own machine", () => {
   let sluice: Sluice;
-  /** What listens on the port that the console usually has. */
+  /** The listener that occupies the default port of the console. */
   let taken: Awaited<ReturnType<typeof portBelowTaken>>["taken"];
   beforeAll(async () => {
     const found = await portBelowTaken();

@@ -11,7 +11,7 @@ import { type ConsoleNode, pathsOf, signInAs, startConsoleNode } from "./node.ts
 
 setDefaultTimeout(120_000);
 
-/** The pages with the most parts. */
+/** The paths of the pages with the most parts. */
 async function somePaths(node: ConsoleNode): Promise<string[]> {
   const all = await pathsOf(node, "admin");
   return all.filter((path) => /^\/($|usage\?|requests\/|organizations\/marked|models|engines|connect)/.test(path));
@@ -83,7 +83,7 @@ describeInBrowser("the pages of the console", () => {
 
   test("create one thing where the answer is lost and the button is pressed again, and another one where the form says so", async () => {
     const own = await signInAs(await newTab(node.url), node, "admin");
-    // The server carries out the request, and the browser never gets the answer.
+    // The server performs the request, but the browser never gets the response.
     await own.page.route(
       "**/management/v1/keys",
       async (route) => {
@@ -106,7 +106,7 @@ describeInBrowser("the pages of the console", () => {
     await dialog.getByText("This was a repeat. Rotate to get another secret.").waitFor();
     expect(await named("once")).toHaveLength(1);
     await dialog.getByRole("button", { name: "Done" }).click();
-    // A new form with the same content creates another key.
+    // After the form is opened again, the same content creates another key.
     await own.page.getByRole("button", { name: "Create key" }).click();
     await dialog.getByLabel("Name").fill("once");
     await submit.click();
@@ -163,7 +163,7 @@ describeInBrowser("the pages of the console", () => {
       .textContent();
     for (const part of ["limit of thekey", "limitweek", "allowed$0.00000001", "the request needed$"])
       expect(facts).toContain(part);
-    // If the request alone exceeds a limit, the limit's use is not read, so the page shows none.
+    // If the request alone exceeds a limit, the limit's use is not read, so the page shows no use.
     expect(facts).not.toContain("used then");
     expect(await tab.axeProblems()).toEqual([]);
   });
@@ -184,8 +184,8 @@ describeInBrowser("the pages of the console", () => {
 
     await own.visit("/connect");
     await own.page.getByText("but what limits your keys, your team and your organization.").waitFor();
-    // The page tells her to sign in by the issuer, and then to run a command that names the first of her models that
-    // has tools.
+    // The page tells her to sign in by the issuer, and then to run a command with the first of her models that supports
+    // tools.
     const terminal = own.page.locator("pre", { hasText: "sluice claude --model" });
     const lines = (await terminal.first().textContent())!.split("\n");
     expect(lines).toEqual([`sluice login ${node.serviceUrl}`, expect.stringMatching(/^sluice claude --model \S+$/)]);
@@ -226,7 +226,7 @@ describeInBrowser("the pages of the console", () => {
     ]);
     await own.visit("/organizations");
     expect(await own.page.locator("main tbody tr").count()).toBe(1);
-    // The engines' answers are shown for requests of her organization alone.
+    // The page shows engines' responses only for requests of her own organization.
     await own.visit("/usage");
     const engines = own.page.getByRole("heading", { name: "Engines by the hour" }).locator("xpath=ancestor::section");
     expect(await engines.textContent()).toContain(`requests of ${node.sluice.organization}`);

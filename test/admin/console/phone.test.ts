@@ -1,5 +1,5 @@
-// Every page on a phone, for a company of 30 people with weeks of requests: it is no wider than the phone, no text overlaps
-// an edge or is cut off, and it is no longer than four screens, unless a reason says why.
+// Every page on a phone, for a company of 30 people with weeks of requests: the page is no wider than the phone, no
+// text is cut off or overlaps another, and the page is at most four screens high, except for pages in `reasons`.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { some, times } from "../../harness/depth.ts";
 import { browserForTests, describeInBrowser } from "./browser-group.ts";
@@ -9,7 +9,7 @@ import { signInAs } from "./node.ts";
 
 setDefaultTimeout(times(180_000, 400_000));
 
-/** The beginnings of the paths of pages that may be longer than four screens, each with the reason. There are none. */
+/** Prefixes of the paths of pages that may be higher than four screens, each with the reason. There are none. */
 const reasons: Record<string, string> = {};
 
 describeInBrowser("on a phone", () => {

@@ -1,4 +1,5 @@
-// The session of a tab in a real browser: by which membership it acts, and what a server that cannot answer leaves of it.
+// The session of a tab in a real browser: the membership that it uses, and what remains of it when the server cannot
+// respond.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Money, nanosOf } from "../../../src/core/inference/money.ts";
 import { until } from "../../harness/until.ts";
@@ -42,7 +43,7 @@ describeInBrowser("the session of a tab", () => {
     await tab.visit(`/usage?by=model&person=${node.people.lead.id}`);
     expect(await organization(tab).inputValue()).toBe("marked");
     await organization(tab).selectOption(node.sluice.organization);
-    // A filter names something of the organization before.
+    // The filter, which named an object of the previous organization, is dropped from the URL.
     await tab.page.waitForURL(`${node.url}/usage`);
     await tab.settled();
     expect(await cost(tab)).toBe(await charged(node.sluice.organization));

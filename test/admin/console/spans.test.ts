@@ -1,5 +1,5 @@
-// Tests of the spans of time that pages show: the days of a zone, the bars of a chart, the equally long span before, the
-// forecast for the rest of a span, and when a budget will be full.
+// Tests of the time spans that pages show: the days of a zone, the bars of a chart, the previous span of the same
+// length, the forecast for the rest of a span, and the time at which a budget will be used up.
 import { describe, expect, test } from "bun:test";
 import { Temporal } from "@js-temporal/polyfill";
 import fc from "fast-check";
@@ -18,7 +18,7 @@ import { daysAfter, Zone } from "../../../console/core/zone.ts";
 import { times } from "../../harness/depth.ts";
 
 const zones = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Auckland"];
-// Clocks in these zones were or are put forward at midnight, so that a day begins at 01:00.
+// In these zones, clocks are or were put forward at midnight, so that a day begins at 01:00.
 const leaping = ["America/Santiago", "America/Havana", "America/Asuncion", "Africa/Cairo", "Asia/Beirut"];
 const numRuns = times(200, 2000);
 const hour_ms = 3_600_000;
@@ -66,7 +66,7 @@ describe("a span", () => {
     fc.assert(
       fc.property(date, fc.integer({ min: 1, max: 400 }), fc.constantFrom(...zones), (from, days, name) => {
         const range = rangeOf({ from, to: daysAfter(from, days), zone: new Zone(name), now_ms });
-        // A page shows a span in another zone if this zone has no full hours.
+        // If the reader's zone has an offset that is not in full hours, the page uses another zone.
         fc.pre(range.zone.hasFullHours(range.from_ms, range.to_ms));
         const buckets = bucketsOf(range);
         expect([buckets[0]!.from_ms, buckets.at(-1)!.to_ms]).toEqual([range.from_ms, range.to_ms]);
@@ -137,8 +137,8 @@ describe("a span", () => {
     const nanos = buckets.map((_, at) => (at < 23 ? BigInt(at) * 10n : at === 23 ? 50n : 0n));
     const totals = totalsOf([{ id: null, name: "all", isOthers: false, nanos, total: 0n }], buckets);
     const { total, ahead } = forecastOf(totals, buckets, "day", now_ms)!;
-    // The totals of the last seven complete days are 160 to 220, which is 190 a day on average. Today has 50 so far,
-    // and six days follow.
+    // The totals of the last seven complete days are from 160 to 220, on average 190. Today's total is 50 so far, and
+    // six days remain.
     expect(ahead.slice(22)).toEqual([0n, 140n, 190n, 190n, 190n, 190n, 190n, 190n]);
     const spent = totals.reduce((sum, one) => sum + one, 0n);
     expect(total).toBe(spent + ahead.reduce((sum, one) => sum + one, 0n));

@@ -1,5 +1,5 @@
-// The page of spend in a real browser, for a company of 30 people: for each grouping, its chart, its table, its totals and
-// its budgets equal the sums of the receipts, to the nano; and the whole state of the page is in its address.
+// The spend page in a real browser, for a company of 30 people: for each grouping, its chart, table, totals and budgets
+// equal the sums of the receipts, to the nano; and its URL contains the page's whole state.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Money, nanosOf } from "../../../src/core/inference/money.ts";
 import { some, times } from "../../harness/depth.ts";
@@ -13,7 +13,7 @@ const day_ms = 86_400_000;
 const berlin = { timeZone: "Europe/Berlin" } as const;
 const dateOf = (at_ms: number) => new Intl.DateTimeFormat("en-CA", berlin).format(at_ms);
 
-/** A request in the form of the list of requests, which has no entries of operators. */
+/** A request as in the list of requests, which has no adjustments by operators. */
 interface Receipt {
   id: string;
   created_at: string;
@@ -28,7 +28,7 @@ describeInBrowser("spend", () => {
   let company: Company;
   let tab: Tab;
   let receipts: Receipt[];
-  /** Two weeks in the time zone of Berlin, until yesterday. */
+  /** Two weeks in the time zone of Berlin, up to and including yesterday. */
   const from = dateOf(Date.now() - 15 * day_ms);
   const to = dateOf(Date.now() - day_ms);
   const weeks = `from=${from}&to=${to}`;
@@ -60,7 +60,7 @@ describeInBrowser("spend", () => {
     });
   const sum = (of: readonly Receipt[]) => of.reduce((total, { cost }) => total + nanosOf(cost.charged), 0n);
 
-  /** The exact amounts in the titles of the elements that a selector finds. */
+  /** The exact amounts, which are the titles of the elements that a selector finds. */
   const amounts = (selector: string): Promise<string[]> =>
     tab.page.evaluate(
       `[...document.querySelectorAll(${JSON.stringify(selector)})].map((one) => one.title.split(" ")[0])`,
@@ -73,7 +73,7 @@ describeInBrowser("spend", () => {
   test("compares the rows that it adds up as one with what they were before, too", async () => {
     await tab.visit(`/usage?organization=acme&by=person&${weeks}&rows=5`);
     const changes = (part: string) => nanosAt(`table ${part} td:nth-last-child(2) [title]`);
-    // The rows and what they were before are two reports, of which the second one may still be on its way.
+    // The rows and their previous values come from two reports, and the second report may arrive later.
     await until(async () => {
       const [rows, all] = [await changes("tbody tr"), await changes("tfoot")];
       return rows.length === 6 && total(rows) === all[0];
@@ -88,14 +88,14 @@ describeInBrowser("spend", () => {
       expect(all).toBeGreaterThan(0n);
       expect(await nanosAt(".dial:first-child .figure")).toEqual([all]);
       expect(await nanosAt("table tfoot td[data-head=Cost] [title]")).toEqual([all]);
-      // Each group's own sum is in the table, and those of the largest groups are in the chart.
+      // The table has the sum of each group, and the chart those of the largest groups.
       const groupOf = (one: Receipt) => (by === "model" ? one.model : by === "organization" ? "acme" : one[`${by}_id`]);
       const groups = [...Map.groupBy(own, groupOf).values()].map(sum).sort(largestFirst);
       expect((await nanosAt("table tbody td[data-head=Cost] [title]")).sort(largestFirst)).toEqual(groups);
       const series = await nanosAt(`.plot ${seriesOf}`);
       expect(total(series)).toBe(all);
       expect(series.slice(0, 7)).toEqual(groups.slice(0, 7));
-      // The keyboard reaches the sum of each day in the chart.
+      // The arrow keys show the sum of each day in the chart.
       await area().focus();
       const days: bigint[] = [];
       for (let date = 0; date < 14; date++) {
@@ -180,7 +180,7 @@ describeInBrowser("spend", () => {
     const tenths = Number(((now - before) * 1000n) / before) / 10;
     const said = await tab.page.locator(".plot-said").first().textContent();
     expect(said).toContain(tenths >= 0 ? "+" : "−");
-    // The page rounds to whole percents, while this value is cut off after the tenths.
+    // The page rounds to whole percents, while this value is truncated after the tenths.
     expect(Math.abs(Number(/[+−]([\d.]+) %/.exec(said!)![1]) - Math.abs(tenths))).toBeLessThanOrEqual(0.6);
     expect(said).not.toContain("Forecast");
     const line = await nanosAt(".plot li:has(.line-before) [title]:not(.name)");
@@ -229,7 +229,7 @@ describeInBrowser("spend", () => {
     const { page } = other;
     const first = new Date();
     first.setUTCDate(1);
-    // At that instant the month has begun in UTC, and in Los Angeles not yet.
+    // At this time the month has begun in UTC, but not yet in Los Angeles.
     await page.clock.setFixedTime(`${first.toISOString().slice(0, 10)}T01:00:00Z`);
     const asked: (string | null)[] = [];
     page.on("request", (request) => {

@@ -1,5 +1,5 @@
-// Ten tasks in the console in a real browser, by mouse and by keyboard alone: each takes at most four clicks, and no ID is
-// typed. `npm run console:tasks` has axe look at the pages of all tasks.
+// Ten tasks in the console in a real browser, by mouse and by keyboard alone: each takes at most four clicks, and no ID
+// is typed. `npm run console:tasks` also runs axe on the pages of all tasks.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { some } from "../../harness/depth.ts";
 import { browserForTests, describeInBrowser } from "./browser-group.ts";

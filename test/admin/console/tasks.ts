@@ -1,5 +1,5 @@
-// TEN TASKS for which people come to the console, done as somebody new would do them: from the first page, by what is
-// visible.
+// Ten typical tasks of console users, done as a new user would do them: starting from the first page, and by visible
+// elements only.
 import type { Locator } from "playwright-core";
 import { busyness } from "../../harness/busyness.ts";
 import { type launchBrowser, openTab, type Tab } from "./chromium.ts";
@@ -8,14 +8,14 @@ import { type Hands, Keyboard, Mouse } from "./hands.ts";
 
 type Browser = Awaited<ReturnType<typeof launchBrowser>>;
 
-/** The most clicks of a task. Filling in fields does not count. */
+/** The maximum number of clicks per task. Filling in fields does not count. */
 export const clicks_max = 4;
 
 export interface Task {
   name: string;
   /** Does the task. Resolves when the page shows that it is done. */
   run(hands: Hands, company: Company): Promise<void>;
-  /** Undoes the task's effects that would prevent doing it again. */
+  /** Reverts the effects of the task that would prevent doing it a second time. */
   takeBack?(company: Company): Promise<unknown>;
 }
 
@@ -34,13 +34,13 @@ const submit = (hands: Hands) => dialog(hands).locator("button[type=submit]");
 const dollars = (amount: number) => amount.toLocaleString("en", { style: "currency", currency: "USD" });
 const shown = (where: Locator) => where.waitFor({ timeout: 10_000 * busyness() });
 
-/** The next Friday that is not today. */
+/** The date of the next Friday after today. */
 function friday(): string {
   const now = new Date();
   return new Date(now.getTime() + (((5 - now.getUTCDay() + 6) % 7) + 1) * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Opens an act's form, fills it in, and submits it. */
+/** Opens the form of an action, fills it in, and submits it. */
 async function act(hands: Hands, opener: Locator, fields: Record<string, string>): Promise<void> {
   await hands.press(opener);
   for (const [label, value] of Object.entries(fields)) {
@@ -163,7 +163,7 @@ export const tasks: readonly Task[] = [
 
 interface Way {
   by: "mouse" | "keyboard";
-  /** Whether axe checks each page on the way. */
+  /** Whether axe checks each page that is opened. */
   looksAtPages?: boolean;
 }
 
@@ -176,14 +176,14 @@ export interface Performed {
   name: string;
   clicks: number;
   filled: readonly { label: string; text: string }[];
-  /** How often Tab was pressed. */
+  /** The number of presses of Tab. */
   steps: number;
   ms: number;
-  /** Problems of the pages and of the order of the focus, and problems that the browser logged. */
+  /** Problems of the pages and of the focus order, and errors in the browser's log. */
   problems: string[];
 }
 
-/** Does one task, as somebody who has just signed in. */
+/** Does one task in a new tab, right after signing in. */
 export async function performed(task: Task, { company, browser, ...way }: Performing): Promise<Performed> {
   const tab = await openTab(company.url, { theme: "light", width: 1440 }, browser);
   await tab.signIn(company.token);
@@ -192,7 +192,7 @@ export async function performed(task: Task, { company, browser, ...way }: Perfor
   return done;
 }
 
-/** Does one task in a tab in which somebody is signed in, from the first page. */
+/** Does one task in a tab with a signed-in user, starting from the first page. */
 export async function performedIn(tab: Tab, task: Task, company: Company, way: Way): Promise<Performed> {
   await tab.visit("/");
   const hands = way.by === "mouse" ? new Mouse(tab, way.looksAtPages) : new Keyboard(tab);

@@ -1,5 +1,5 @@
-// The pages of one thing in a real browser: the parts of an organization, a team, a person and a key, the links between
-// them; and the search that finds them, by the keyboard alone, with the filters that are filled in by names.
+// The pages of single objects in a real browser: the sections of an organization, a team, a person and a key, and the
+// links between them; and the search that finds objects, by the keyboard alone, with filters that are chosen by name.
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { some } from "../../harness/depth.ts";
 import { until } from "../../harness/until.ts";
@@ -13,7 +13,7 @@ const friday = new Date(Date.now() + 4 * 86_400_000).toISOString().slice(0, 10);
 
 let node: ConsoleNode;
 let newTab: NewTab;
-/** The tab of an operator who sees everything. */
+/** The tab of an operator with access to everything. */
 let tab: Tab;
 
 describeInBrowser("things of the console", () => {
@@ -116,7 +116,7 @@ function pageTests(): void {
       await dialog().waitFor({ state: "detached" });
       return command;
     };
-    // The limits of the team and of the keys count for the person, too.
+    // The limits of the team and of the keys apply to the person's requests, too.
     await limits.getByText("but what limits their keys, their team and the organization.").waitFor();
     await set("Set limits", { "Money in a week": "5" });
     await limits.locator("tr", { hasText: "$5.00" }).waitFor();
@@ -284,7 +284,7 @@ function searchTests(): void {
     await options(tab).first().waitFor();
     const enter = { key: "Enter", bubbles: true, cancelable: true };
     await field(tab).dispatchEvent("keydown", { ...enter, isComposing: true });
-    // Safari ends the composition before it sends the key.
+    // Safari ends the text composition (IME) before it sends the key event, whose key code is 229.
     await field(tab).dispatchEvent("keydown", { ...enter, keyCode: 229 });
     expect([tab.page.url(), await field(tab).inputValue()]).toEqual([`${node.url}/nodes`, "qwen"]);
     await field(tab).dispatchEvent("keydown", enter);

@@ -1,6 +1,6 @@
-// For any view of the console that somebody opens: its sums equal those of the pages that it links to, and those of the
-// records. Most views are read from the interface with the links that the page makes; some from the page, as a browser
-// shows it.
+// For any view of the console: its sums equal those of the pages that it links to, and those of the ledger's records.
+// Most views are read from the console's API, with the links that the page would make; some are read from the page in a
+// browser.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Money } from "../../../src/core/inference/money.ts";
 import { chanceOf } from "../../faults/chance.ts";

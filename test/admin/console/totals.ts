@@ -1,5 +1,5 @@
-// Reads what a page shows, from the interface as the page does, or from the page as a browser shows it; and computes what
-// it must show: the sums of the pages that it links to, and those of the records.
+// Reads the sums that a page shows, from the console's API as the page does, or from the page in a browser; and
+// computes the sums that it must show, from the pages that it links to and from the ledger's records.
 
 import { wayDown } from "../../../console/core/way-down.ts";
 import type { ReportGroup } from "../../../src/admin/store/report.ts";
@@ -15,7 +15,7 @@ export type Sums = Record<(typeof sums)[number], number>;
 
 export interface Report {
   rows: (Sums & { href: string | null })[];
-  /** The sums below the rows. Null if nothing was used: then there is no table. */
+  /** The sums in the table's footer. Null if nothing was used, because then there is no table. */
   foot: Sums | null;
 }
 
@@ -23,7 +23,7 @@ export interface Report {
 export interface Reader {
   report(address: string): Promise<Report>;
   requests(address: string): Promise<Sums>;
-  /** The used nanos of an organization's windows. */
+  /** The used nanos of each usage window of an organization. */
   windows(address: string): Promise<number[]>;
 }
 
@@ -52,7 +52,8 @@ const inputOf = (one: Omit<Row, "requests" | "cost" | "output_tokens">) =>
   one.input_tokens + one.cached_input_tokens + one.cache_write_tokens;
 
 /**
- * Whether a listed request has a record in the ledger. The list also has running and refused requests, which have none.
+ * Whether a listed request has a record in the ledger. Running and refused requests are listed, too, but have no
+ * record.
  */
 const isInBooks = ({ outcome }: { outcome: string }) => outcome !== "running" && outcome !== "refused";
 
@@ -117,9 +118,7 @@ interface ShownRow {
 const numberIn = (text: string) => Number(text.replaceAll(/\D/g, ""));
 
 export function pageReader(tab: Tab): Reader {
-  /**
-   * The cells of each row, by the heading of their column. A number that the page shortens is read with all its digits.
-   */
+  /** The cells of each row, by the heading of their column. A shortened number is read in full from its title. */
   const rowsOf = (part: "tbody" | "tfoot", table = "main table"): Promise<ShownRow[]> =>
     tab.page.evaluate(`[...document.querySelectorAll("${table} ${part} tr")].map((row) => ({
       cells: Object.fromEntries([...row.cells].map((cell) =>
@@ -168,7 +167,7 @@ export function pageReader(tab: Tab): Reader {
   };
 }
 
-/** The rows that a report must have, from the records alone. */
+/** The rows that a report must have, computed from the ledger's records alone. */
 export async function bookedReport({ db, organizations }: Books, address: string): Promise<Sums[]> {
   const { searchParams } = new URL(address, "http://console");
   const today_ms = Date.parse(new Date().toISOString().slice(0, 10));
@@ -189,11 +188,11 @@ export async function bookedReport({ db, organizations }: Books, address: string
   }));
 }
 
-/** The sums of requests that have ended, without entries of operators. */
+/** The sums of requests that have ended, without the adjustments by operators. */
 export const bookedRequests = (books: Books, address: string) =>
   bookedRecords(books, address, "operation <> 'adjustment'");
 
-/** The sums of the entries of operators, which are in reports but not in lists of requests. */
+/** The sums of the adjustments by operators, which are in reports, but not in lists of requests. */
 export const bookedEntries = async (books: Books, address: string): Promise<Sums> => ({
   ...(await bookedRecords(books, address, "operation = 'adjustment' and month_starts_at is not null")),
   requests: 0,

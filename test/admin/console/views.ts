@@ -1,4 +1,5 @@
-// Random views of the console: the address of a page that somebody could open, with its group, its filters and its span.
+// Generates random views of the console: the path and query of a page that a user could open, with grouping, filters
+// and time span.
 
 import { meteredOperations } from "../../../src/core/store/ledger.ts";
 import type { Chance } from "../../faults/chance.ts";
@@ -11,7 +12,7 @@ export const groups = ["organization", "team", "key", "model", "operation", "out
 
 export interface View {
   kind: "report" | "requests" | "windows";
-  /** The path and the query, without the address of the console. */
+  /** The path and the query, without the console's origin. */
   address: string;
 }
 
@@ -40,8 +41,8 @@ export function randomView(chance: Chance, books: Books): View {
 }
 
 /**
- * A span of any length between full hours. Sometimes the address has no span: then the page uses its default, which
- * begins with this month.
+ * A time span of any length between full hours. Sometimes the URL has no span: then the page uses its default, which
+ * starts with this month.
  */
 function span(chance: Chance): Record<string, string> {
   if (chance.below(6) === 0) return {};

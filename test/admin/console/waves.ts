@@ -1,23 +1,26 @@
-// Counts the round trips that a page takes one after the other, however fast the machine is: all requests of the browser
-// are held until the page sends no more. Then all of them are answered at once; those requests are one wave.
+// Counts the sequential round trips of a page, independently of the machine's speed: all requests of the browser are
+// held until the page sends no more. They form one wave, and then all get their responses together.
 import type { Route } from "playwright-core";
 import { until } from "../../harness/until.ts";
 import type { Tab } from "./chromium.ts";
 
-/** The paths of the requests that a page sends before it needs an answer. */
+/** The paths of the requests of one wave: those that a page sends before it needs any of their responses. */
 export interface Wave {
   urgent: string[];
   /**
-   * Low-priority requests, without which the page shows most of its content. A browser sends them when it has a
-   * connection to spare.
+   * Low-priority requests, without which the page already shows most of its content. A browser sends them when a
+   * connection is free.
    */
   low: string[];
 }
 
-/** Longer than Preact waits for a frame before it runs effects. The time is measured in the page's own event loop. */
+/**
+ * JavaScript that waits longer than Preact waits for a frame before it runs effects. It runs in the page, so the time
+ * is measured by the page's event loop.
+ */
 const idle = "new Promise((idle) => setTimeout(idle, 60))";
 
-/** The waves of requests from `act`, which begins a navigation, until the page is complete. */
+/** Returns the waves of requests from `act`, which starts a navigation, until the page is complete. */
 export async function wavesOf(tab: Tab, act: () => Promise<unknown>): Promise<Wave[]> {
   const held: Route[] = [];
   const low = await lowPriorities(tab);
@@ -27,7 +30,7 @@ export async function wavesOf(tab: Tab, act: () => Promise<unknown>): Promise<Wa
   );
   const acted = act();
   const waves: Wave[] = [];
-  // The first request is that of the document, and is sent while the previous page is still there.
+  // The first request is for the document, and is sent while the previous page is still shown.
   await until(() => held.length > 0, 30_000, "the request of the document");
   while (held.length > 0) {
     const routes = held.splice(0);
@@ -45,11 +48,11 @@ export async function wavesOf(tab: Tab, act: () => Promise<unknown>): Promise<Wa
   return waves;
 }
 
-/** The path of a request, without the hashes and IDs that differ from run to run. */
+/** The path of a request, without hashes and IDs, which differ from run to run. */
 const pathOf = (url: string) =>
   new URL(url).pathname.replace(/\.[a-z0-9]{8}\./, ".").replaceAll(/[a-z]{2,4}_[0-9a-f]{32}/g, "one");
 
-/** The addresses that the page has asked for with low priority so far. */
+/** The URLs that the page has requested with low priority so far. */
 async function lowPriorities({ context, page }: Tab): Promise<ReadonlySet<string>> {
   const low = new Set<string>();
   const session = await context.newCDPSession(page);
@@ -60,7 +63,7 @@ async function lowPriorities({ context, page }: Tab): Promise<ReadonlySet<string
   return low;
 }
 
-/** Waits until the page sends no further request before it gets another answer. */
+/** Waits until the page sends no further request while the held requests have no responses. */
 async function quiet({ page }: Tab, held: readonly Route[]): Promise<void> {
   for (let count = -1; count !== held.length; ) {
     count = held.length;
@@ -73,7 +76,10 @@ async function isThere({ page }: Tab): Promise<boolean> {
   return (await page.locator("[aria-busy=true], .waiting").count()) === 0;
 }
 
-/** Answers a held request. Waits for the whole answer, or only for the beginning of a stream, which has no end. */
+/**
+ * Sends the response to a held request. Waits until it has arrived completely, or for a stream, which does not end,
+ * until it has begun.
+ */
 async function answered(route: Route): Promise<void> {
   const request = route.request();
   const response = request.response();

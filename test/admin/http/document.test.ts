@@ -1,4 +1,4 @@
-/** The published contract of management describes what is sent. */
+/** The published contract of the management interface describes the actual responses. */
 import { expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
 import { managementDocument } from "../../../src/admin/http/document.ts";

@@ -1,4 +1,7 @@
-/** The operator's port answers to its own names alone (docs/design/service.md, The operator's port). */
+/**
+ * The operator's port refuses requests whose Host header is not one of its own (docs/design/service.md, The operator's
+ * port).
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hostsNamed } from "../../../src/admin/http/host.ts";
 import { freePort } from "../../harness/daemon.ts";

@@ -1,8 +1,11 @@
-/** A look-up that many callers share: one runs at a time, and it runs again when the result is old or has failed. */
+/**
+ * A look-up that concurrent callers share: one runs at a time, and it runs again when the result is old or was an
+ * error.
+ */
 import { expect, test } from "bun:test";
 import { latest, shared } from "../../../src/admin/http/shared.ts";
 
-/** Look-ups that wait until the test answers them. */
+/** Look-ups that stay pending until the test resolves or rejects them. */
 function answeredByHand() {
   const looks: PromiseWithResolvers<number>[] = [];
   const look = () => {

@@ -1,7 +1,7 @@
 /**
- * The published schema of each verb and the service accept the same inputs. What the schema refuses is refused; what it
- * accepts and the service refuses with 400 is of a kind that is listed here with the reason. Bodies and queries are
- * made from management.json, and checked by a validator that is not ours.
+ * The published schema of each verb accepts the same inputs as the service. An input that the schema refuses is refused
+ * by the service; an input that only the service refuses, with 400, must be of a kind that is listed here with the
+ * reason. Bodies and queries are generated from management.json, and checked by an independent validator.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
@@ -41,8 +41,8 @@ const ofAddresses = "the forms of networks are many, and how wide one is no patt
 const comparesMembers = "it is about more than one member, or about members that may be null";
 
 /**
- * The kinds of input that the schema accepts and the service refuses all the same, each with the reason why no schema
- * can express it.
+ * The kinds of input that the schema accepts and the service refuses, each with the reason why no JSON Schema can
+ * express the rule.
  */
 const kinds: [says: RegExp, why: string][] = [
   [/ is not an instant\./, ofTheCalendar],
@@ -122,7 +122,7 @@ const describedAs = ({ path, method }: { path: string; method: string }) =>
 
 let made = 0;
 /**
- * The path of a verb. The thing in it is newly created, and neither removed nor renamed yet, so that the request
+ * The path of a verb. Its ID is that of a new object, which was neither deleted nor renamed, so that the request
  * reaches the verb.
  */
 async function pathTo({ path }: { path: string }): Promise<string> {
@@ -138,7 +138,7 @@ async function pathTo({ path }: { path: string }): Promise<string> {
     teams: async () => (await manage.createTeam({ organization, name })).id,
     plans: async () => (await manage.createPlan({ name })).name,
     people: person,
-    // No test notice is sent: this destination does not exist, and the verb that sends a test needs one.
+    // The ID of a destination that does not exist, so that the verb that sends a test notice sends none.
     notices: () => name,
     "limit-requests": async () => (await asked())["limit-requests"],
     invitations: async () => (await asked()).invitations,
@@ -150,7 +150,7 @@ async function pathTo({ path }: { path: string }): Promise<string> {
   return path.replace("{id}", id).replace("{person}", path.includes("{person}") ? await person() : "");
 }
 
-/** Refuses an answer that the schema does not let expect. */
+/** Throws if the service's response contradicts the schema. */
 function judge(given: unknown, fits: boolean, { status, message }: { status: number; message: string }): void {
   expect(status).toBeLessThan(500);
   if (!fits) expect([given, status]).toEqual([given, 400]);
@@ -196,7 +196,7 @@ describe.each(withQuery.map((one) => [one.name, one] as const))("the query of %s
       const answer = await fetch(`${port.url}${managementPath}${path}?${asked}`, {
         headers: { authorization: `Bearer ${port.tokens.admin}` },
       });
-      // A stream that follows new entries ends only when its reader leaves.
+      // A stream that follows new entries does not end, so only its beginning is read.
       const isFollowed = answer.headers.get("content-type")!.startsWith("text/event-stream");
       const text = isFollowed ? "" : await answer.text();
       if (isFollowed) await answer.body!.cancel();
@@ -207,7 +207,7 @@ describe.each(withQuery.map((one) => [one.name, one] as const))("the query of %s
   });
 });
 
-/** The value without spaces around its texts, as the service reads them. */
+/** The value with all texts trimmed, as the service reads them. */
 function trimmed(value: unknown): unknown {
   return typeof value === "string"
     ? value.trim()

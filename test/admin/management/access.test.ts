@@ -1,7 +1,7 @@
 /**
- * The table of roles, verbs and kinds of keys in docs/access.md, tested as a whole: every verb by ten callers, and for
- * verbs that name a key with each kind. Each case acts on the same organizations, people and keys, and is rolled back.
- * The outcome must be what the page says, and what the rules predict that are written here a second time.
+ * Checks the whole table of roles, verbs and kinds of keys in docs/access.md: every verb by ten callers, and verbs that
+ * name a key with each kind of key. Each case uses the same organizations, people and keys, and is rolled back. The
+ * outcome must be that of the page, and that of the rules as this file states them independently.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -56,8 +56,8 @@ const weekOf = (week: number) => inMoney({ week });
 type Row = VerbName | typeof tryName;
 
 /**
- * The input of each verb, which names something that belongs to acme, to its team `research`, or to Ann. `id`: one of
- * Ann's keys.
+ * The input of each verb. It names an object of the organization acme, of its team `research`, or of Ann. `id` is one
+ * of Ann's keys.
  */
 const inputs: Record<VerbName, (id: string) => object> = {
   pageOrganizations: () => ({}),
@@ -144,7 +144,7 @@ const inputs: Record<VerbName, (id: string) => object> = {
   createConsoleLink: () => ({}),
 };
 
-/** The rules of docs/access.md, written a second time in its words. What is not refused is allowed. */
+/** The rules of docs/access.md, stated here independently. A verb that is not listed as refused is allowed. */
 const refusedOn: Record<KeyKind, readonly Row[]> = {
   key: [],
   "sign-in": ["updateKey", "updateKeyLimits", "rotateKey", tryName],
@@ -155,14 +155,14 @@ const refusedOn: Record<KeyKind, readonly Row[]> = {
  * own.
  */
 const raisesOwn: readonly Row[] = ["removeTeam", "updateTeamLimits", "updateOrganizationLimits"];
-/** Verbs whose input names nothing that belongs to acme. */
+/** Verbs whose input names no object of acme. */
 const ofNobody =
   /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|(drain|resume)Upstream|listModels|listNodes|getFleet|showConfiguration|pageNotices|auditHead|listZones|\w+Operators?|createConsoleLink)$/;
-/** Verbs whose input names something that belongs to Ann alone. */
+/** Verbs whose input names an object that belongs to Ann alone. */
 const ofAnn = /^(findRequest|findPerson(Limits)?|(find|approve|decline|withdraw)LimitRequest)$/;
 /**
- * Verbs with which people ask for higher limits of their own. Only a person in acme can ask, and only Ann can withdraw
- * what Ann has asked for.
+ * Verbs with which people ask for higher limits of their own. Only a member of acme can ask, and only Ann can withdraw
+ * the requests that Ann has made.
  */
 const ofWhoAsks: readonly Row[] = ["requestLimit", "withdrawLimitRequest"];
 
@@ -171,7 +171,7 @@ type Outcome = "yes" | "403" | "404" | "409";
 function expectedOf(row: Row, who: Who, role: Caller["role"], kind: KeyKind | null): Outcome {
   const roles = rolesOf(row);
   if (!roles.includes(role)) return "403";
-  // The organization of this caller does not have the limit that the request names.
+  // This caller's organization does not have the limit that the input names.
   if (who === "organization-admin elsewhere" && row === "requestLimit") return "409";
   const isElsewhere = who === "organization-admin elsewhere" && !ofNobody.test(row);
   const isAnns = kind !== null || ofAnn.test(row);
@@ -181,7 +181,7 @@ function expectedOf(row: Row, who: Who, role: Caller["role"], kind: KeyKind | nu
   const asksNothing = ["command line", "operator admin", "operator organization-admin", "admin"];
   if (asksNothing.includes(who) && ofWhoAsks.includes(row)) return "409";
   if (who === "organization-admin" && row === "withdrawLimitRequest") return "409";
-  // This node cannot make links to the console.
+  // The test's node has no console, so it cannot make links to it.
   return row === "createConsoleLink" ? "409" : "yes";
 }
 
@@ -208,7 +208,7 @@ function ask(db: Database, row: Row, caller: Caller, keyId: string): Promise<unk
   return trying(parts).principalFor(caller, keyId, "192.0.2.1");
 }
 
-/** The limits that apply to the caller, as an administrator reads them. Null if the caller is not a person in acme. */
+/** The limits that apply to the caller, as an administrator sees them. Null if the caller is not a member of acme. */
 async function counting(db: Database, { actor, within }: Caller) {
   const person = actor.replace(/^person:/, "");
   if (person === actor || within !== world.acme) return null;
@@ -234,7 +234,8 @@ async function tried(row: Row, caller: Caller, kind: KeyKind | null): Promise<st
     const isReading = row !== tryName && verbs.find(({ name }) => name === row)!.method === "get";
     const before = isReading ? null : await counting(db, caller);
     outcome = await outcomeOf(() => ask(db, row, caller, world.keys[kind ?? "key"]));
-    // No act of a person raises a limit that applies to that person, and none of these acts would lower one.
+    // A person's own action never raises a limit that applies to that person. None of these actions lowers one, so the
+    // limits must be unchanged.
     if (before)
       expect({ row, kind, actor: caller.actor, ...(await counting(db, caller)) }).toEqual({
         ...{ row, kind, actor: caller.actor, ...before },
@@ -244,8 +245,8 @@ async function tried(row: Row, caller: Caller, kind: KeyKind | null): Promise<st
 }
 
 /**
- * The table as docs/access.md has it. Callers whose cells are all the same share a column. Verbs, or kinds of keys,
- * whose cells are all the same share a row.
+ * The table in the format of docs/access.md. Callers with the same outcomes share a column. Verbs, or kinds of keys,
+ * with the same outcomes share a row.
  */
 function tableOf(callers: string[], tries: { verb: string; kind: string; cells: string[] }[]): string {
   const columns = Map.groupBy(callers.keys(), (at) => tries.map(({ cells }) => cells[at]).join());

@@ -1,5 +1,6 @@
 /**
- * Compares a file with the state: what the file does not mention stays as it is, however much of the state was read.
+ * Compares a file of organizations with the current state: settings that the file does not mention count as unchanged,
+ * even if they were read.
  */
 import { expect, test } from "bun:test";
 import { differences } from "../../../src/admin/management/apply/difference.ts";

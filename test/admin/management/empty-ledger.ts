@@ -1,5 +1,5 @@
 /**
- * A ledger without usage, and a service without operators, for tests of other things; `overrides` replaces single
+ * A ledger without usage and a service without operators, for tests of other parts. `overrides` replaces single
  * methods.
  */
 import { type ManagementStores, managementContext } from "../../../src/admin/management/context.ts";
@@ -127,7 +127,7 @@ const emptyReading: UsageReading = {
   at,
 };
 
-/** The context of the verbs over a directory in memory, without usage. */
+/** The context in which verbs run, over a directory in memory and without usage. */
 export function memoryContext(directory: MemoryDirectory, overrides: Partial<Parameters<typeof managementContext>[0]>) {
   return managementContext({
     administration: directory,
@@ -146,7 +146,7 @@ export function memoryContext(directory: MemoryDirectory, overrides: Partial<Par
   });
 }
 
-/** Plans without limits. */
+/** Plans with these names and without limits. */
 export function plansNamed(...names: string[]): Map<string, Plan> {
   return new Map(names.map((name) => [name, { ...noLimits, name }]));
 }

@@ -1,4 +1,4 @@
-/** Reports of processes, for tests of the fleet. */
+/** Creates the reports that the processes of a fleet store, for tests. */
 import type { Figures, ProcessReport, StoredReport } from "../../../src/core/store/fleet.ts";
 
 export const noFigures: Figures = {
@@ -13,7 +13,7 @@ export const noFigures: Figures = {
 
 type Fields = Partial<Omit<ProcessReport, "node" | "figures">> & { startedAt?: Date; figures?: Partial<Figures> };
 
-/** A report of a process that is a node by itself. */
+/** The report of a process that is a node on its own. */
 export function reportOf({ startedAt = new Date(0), figures = {}, ...fields }: Fields): ProcessReport {
   return {
     node: { id: Bun.randomUUIDv7(), startedAt },

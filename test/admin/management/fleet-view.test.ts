@@ -1,4 +1,7 @@
-/** Combines the reports of processes into nodes: states, sums, waits, and configurations that differ. */
+/**
+ * Tests how the reports of processes are combined into nodes: their states, sums, waiting times, and differing
+ * configurations.
+ */
 import { describe, expect, test } from "bun:test";
 import { exampleFleet } from "../../../src/admin/management/fleet-shape.ts";
 import { fleetOf, nodesOf, quantile_ms, warningsOf } from "../../../src/admin/management/fleet-view.ts";
@@ -8,7 +11,7 @@ import { storedReport } from "./fleet-reports.ts";
 const states = (reports: Parameters<typeof nodesOf>[0]) => nodesOf(reports).map(({ state }) => state);
 
 type Engine = ReturnType<typeof storedReport>["engines"][number];
-/** What a process sees of an engine. */
+/** The state of an engine in the report of a process. */
 const engine = (seen: Partial<Engine>): Engine => ({
   ...{ upstream: "gpu-1", replica: null, states: { closed: 1 }, requests: 3, tokens: 9, waiting: 0 },
   ...seen,

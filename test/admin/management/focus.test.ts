@@ -1,4 +1,7 @@
-/** A FOCUS dataset: each charge is within its period, and each period within its calendar month. */
+/**
+ * The report in the FOCUS format: each charge is within its charge period, and each charge period within its calendar
+ * month.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { focusGroups, reportFocus } from "../../../src/admin/management/focus.ts";
@@ -18,11 +21,11 @@ function costOf(given: Partial<Record<keyof Row["cost"], number>>): Row["cost"] 
   return Object.fromEntries(Object.entries(nanos).map(([name, of]) => [name, dollars(of)])) as Row["cost"];
 }
 
-/** The cells with these names, of each line. */
+/** The cells in the columns with these names, for each line. */
 const cellsOf = (lines: ReturnType<typeof read>, ...names: string[]) =>
   lines.map((line) => names.map((name) => line[name]));
 
-/** The rows as a reader of CSV gets them; no cell here contains a comma. */
+/** The rows after parsing the CSV text. No cell in these tests contains a comma. */
 function read(rows: Partial<Row>[]) {
   const report = {
     asOf: new Date("2026-11-23T10:00:00Z"),
@@ -112,7 +115,7 @@ describe("a row of a FOCUS report", () => {
     const priceOf = (inputTokens: number, cost: Row["cost"]) => read([{ inputTokens, cost }])[0]!.ListUnitPrice;
     expect(priceOf(812, costOf({ total: 121_800, input: 121_800 }))).toBe("0.150000");
     expect(priceOf(0, costOf({ total: 5 }))).toBe("");
-    // With two prices, or a cost that was rounded up to a billionth, no price times the quantity is the cost.
+    // With two prices, or a cost that was rounded up to a billionth, no unit price times the quantity gives the cost.
     expect(priceOf(7, costOf({ total: 1_000, input: 1_000 }))).toBe("");
     expect(priceOf(812, costOf({ total: 121_800, input: 121_800, uncharged: 1 }))).toBe("");
     fc.assert(
@@ -234,7 +237,7 @@ test("a FOCUS report is by one period; days where none is named", () => {
     expect(() => focusGroups(wrong)).toThrow("by hour, day, or month");
 });
 
-/** Columns that FOCUS 1.2 calls mandatory. */
+/** The columns that FOCUS 1.2 declares mandatory. */
 const mandatory = [
   ...["BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd"],
   ...["BillingPeriodStart", "ChargeCategory", "ChargeClass", "ChargeDescription", "ChargePeriodEnd"],

@@ -23,7 +23,10 @@ const tried = (act: Parameters<typeof apart>[1]) => apart(world, act);
 const settings = { rules: [], groupsMaxAge_ms: 0, keysOfLeavers: "keep", confirmedMax_ms: 1 } as never;
 const issuerNamed = (name: string) => ({ issuer: name, subject: ["sub"], groupsClaim: "groups" }) as unknown as Issuer;
 
-/** Confirms a person with these claims of an issuer: at a sign-in in a browser, unless `isSignIn` is false. */
+/**
+ * Confirms a person by these claims of an issuer, as at a sign-in in a browser, or as at another check if `isSignIn` is
+ * false.
+ */
 const comes = (db: Database, claims: Claims, { from = issuer, isSignIn = true } = {}) =>
   confirmPerson(
     { people: people(db), identity: settings, newUuid: () => Bun.randomUUIDv7() },
@@ -53,7 +56,7 @@ describe("an invitation", () => {
       expect(taken).toMatchObject({ state: "taken", personId: id, endedBy: "service" });
       const entries = (await root.pageAudit({ ...acme, limit: 10 })).data;
       expect(entries.map(({ action }) => action).slice(0, 2)).toEqual(["invitation.take", "invitation.create"]);
-      // The address of the person is read with the list, and stored nowhere in the log.
+      // The list reads the address from the person; the log's entries do not contain it.
       expect(JSON.stringify(entries.map(({ details }) => details))).not.toContain("zoe@");
     }));
 
@@ -126,7 +129,7 @@ test("an invitation whose answer was lost is found by its idempotency key", () =
     expect(await lea("once").createInvitation(invited)).toEqual(once);
     const another = { ...invited, email: "another@example.com" };
     expect(await codeOf(lea("once").createInvitation(another))).toBe("idempotency_key_reused");
-    // A request that was refused counts as none.
+    // A request that was refused leaves no record of its idempotency key, so the key can be used again.
     expect(await codeOf(lea("again").createInvitation(invited))).toBe("already_exists");
     await lea("none").revokeInvitation({ id: once.id });
     expect(await codeOf(lea("again").createInvitation(invited))).toBe("done");
@@ -159,7 +162,7 @@ describe("attacks: nobody takes it", () => {
   test("with an address that only becomes the same in lower case", () =>
     tried(async ({ lea }, db) => {
       await lea.createInvitation({ email: "kim@example.com", ...acme });
-      // The address begins with the Kelvin sign, which becomes a k in lower case.
+      // The address begins with the Kelvin sign, whose lower case is an ordinary k.
       expect((await comes(db, { email: "\u212Aim@example.com" })).memberships).toEqual([]);
     }));
 
@@ -181,7 +184,7 @@ describe("attacks: nobody takes it", () => {
       expect((await comes(db, {})).memberships).toEqual([]);
       expect(await stateOf(lea, id)).toBe("expired");
       expect(await codeOf(lea.revokeInvitation({ id }))).toBe("wrong_state");
-      // The same address can be invited again.
+      // After that, the same address can be invited again.
       await lea.createInvitation({ email, ...acme });
       expect((await comes(db, {})).memberships).toHaveLength(1);
     }));
@@ -244,7 +247,7 @@ test("the address goes with personal data", () =>
   tried(async ({ lea, root }, db) => {
     await lea.createInvitation({ email, ...acme });
     const { id: person } = await comes(db, {});
-    // Another one is still open, or was revoked.
+    // The person has one revoked and one open invitation.
     const { id } = await root.createInvitation({ email, organization: "globex" });
     await root.revokeInvitation({ id });
     await root.createInvitation({ email, organization: "globex" });

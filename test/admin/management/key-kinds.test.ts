@@ -1,4 +1,5 @@
-// What each kind of key may do: an ordinary key, a sign-in, and the key of identity tokens (docs/access.md, Kinds of keys).
+// The actions that each kind of key allows: an ordinary key, a sign-in, and the key for identity tokens
+// (docs/access.md, Kinds of keys).
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
@@ -9,7 +10,7 @@ setDefaultTimeout(60_000);
 const world = worldForTests();
 
 const as = (who: Who): Management => actingAs(world.db, callersIn(world)[who]);
-/** The code and the message of a refusal; the code `done` if there was none. */
+/** The code and the message of an error; the code `done` if there was none. */
 const told = (act: Promise<unknown>) =>
   act.then(
     () => ({ code: "done", message: "" }),

@@ -1,5 +1,5 @@
-// People who met a limit ask for more, and administrators decide (docs/limits.md, Asking for more): who may do so, what an
-// approval puts in force, and the attacks: forged, repeated, foreign and expired requests.
+// People who reached a limit ask for a higher one, and administrators decide (docs/limits.md, Asking for more): who may
+// do so, which limits an approval sets, and attacks with forged, repeated, foreign and expired requests.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
@@ -31,7 +31,7 @@ const past = (db: Database, id: string) =>
     [id.slice("lreq_".length)],
   );
 
-/** Stores a refusal of a request with one of Ann's keys, as a node does. Returns the id of the request. */
+/** Stores the record of a refused request with one of Ann's keys, as a node does. Returns the ID of the request. */
 async function refused(db: Database, met: object | null): Promise<string> {
   const requestId = idOf(Bun.randomUUIDv7(), "req_");
   await refusedRequests(db).keep([
@@ -213,10 +213,10 @@ describe("an approval", () => {
     tried(async ({ ann, lea, operator }, db) => {
       const own = await lea.requestLimit({ limit: "week", amount: "50", message });
       expect(await codeOf(lea.approveLimitRequest({ id: own.id, until: tomorrow }))).toBe("wrong_state");
-      // Lea is in the team, too, so she cannot decide this request.
+      // Lea is in the team, too, so the request would raise a limit of hers, and she cannot decide it.
       const ofTeam = await ann.requestLimit({ limit: "month", of: "team", amount: "200", message });
       expect(await codeOf(lea.approveLimitRequest({ id: ofTeam.id, until: tomorrow }))).toBe("wrong_state");
-      // Even with a role for the whole service, the same person cannot decide her own request.
+      // Even with a role for the whole service, a person cannot decide on her own request.
       const asAdmin = actingAs(db, personCaller(world.people.lea, "admin", null));
       expect(await codeOf(asAdmin.approveLimitRequest({ id: own.id, until: tomorrow }))).toBe("wrong_state");
       for (const { id } of [own, ofTeam])
@@ -250,7 +250,8 @@ describe("attacks", () => {
       expect(await codeOf(gus.declineLimitRequest({ id, reason: "no" }))).toBe("resource_not_found");
       expect((await gus.pageLimitRequests()).data).toEqual([]);
       expect(await codeOf(gus.pageLimitRequests(acme))).toBe("resource_not_found");
-      // Nobody can ask for more because of the refusal of another person's key, or for that key.
+      // Being refused with another person's key entitles nobody to ask for a higher limit, neither of their own nor of
+      // that key.
       const request = await refused(db, { limitedBy: "person", name: "week" });
       expect(await codeOf(bob.requestLimit({ request, message }))).toBe("resource_not_found");
       expect(await codeOf(gus.requestLimit({ request, message }))).toBe("resource_not_found");

@@ -1,5 +1,5 @@
-// Who may set which limits: each field of each subject, by each role, of the caller's own and of others (docs/access.md,
-// Limits of one's own). The expected outcomes are written here a second time, in the words of the page.
+// Tests who may set which limits: each field of each subject, by each role, of the caller and of others
+// (docs/access.md, Limits of one's own). The expected outcomes are stated here independently.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { requireRole } from "../../../src/admin/http/gate.ts";
 import { perform } from "../../../src/admin/management/verb.ts";
@@ -24,8 +24,8 @@ const world = worldForTests(async ({ db, manage, acme, teams, people, keys }) =>
 });
 
 /**
- * The subjects whose limits are set. Lea administers acme and is in `research`; Ann is in it, too. `hers`: the
- * subject's limits apply to Lea.
+ * The subjects whose limits are set. Lea administers acme and is in its team `research`; Ann is in the team, too.
+ * `hers` means that the subject's limits apply to Lea.
  */
 const subjects = {
   organization: { verb: "updateOrganizationLimits", hers: true, of: () => ({ organization: "acme" }) },
@@ -45,8 +45,8 @@ const subjects = {
 type Subject = keyof typeof subjects;
 
 /**
- * The changes that are tried. Before each change, every limit is 10 a week, except the organization's own limit, which
- * is 100.
+ * The changes of limits. Before each change, every limit is 10 a week, except the organization's own limit, which is
+ * 100.
  */
 const fields = {
   "own, higher": { own: { week: "11" } },
@@ -78,8 +78,8 @@ function expected(who: Who, subject: Subject, field: Field): string {
   if (who.endsWith("elsewhere")) return isOwnOfOrganization ? "missing_role" : "resource_not_found";
   if (isBound && isOwnOfOrganization) return "missing_role";
   if (isGiven && !givers.includes(subject)) return "invalid_value";
-  // The organization's default of 10 does not apply to Lea: she has her own limit, and her keys have theirs. But her
-  // team's default for new keys does apply.
+  // The organization's default of 10 does not apply to Lea: she has a limit of her own, and so do her keys. But her
+  // team's default for new keys does apply to her.
   if (field === "raise above the organization's" && subject !== "organization") return "invalid_value";
   if (subject === "organization" && field === "raise") return "invalid_value";
   const isPerson = who === "organization-admin";
@@ -97,7 +97,7 @@ test("each field of each subject, by each role, own and others', is done or refu
     const limits = JSON.stringify(await root.findOrganizationLimits({ organization: "acme", of: "teams" }));
     return limits.replaceAll(/"(startsAt|resetAt)":"[^"]*"/g, "");
   };
-  // Each trial is rolled back, so every one begins with these.
+  // The limits before each attempt, because every attempt is rolled back.
   const before = await limitsIn(world.db);
   for (const [who, caller] of Object.entries(callersIn(world)) as [Who, ReturnType<typeof callersIn>[Who]][])
     for (const [subject, { verb, of }] of Object.entries(subjects) as [Subject, (typeof subjects)[Subject]][])

@@ -1,5 +1,5 @@
-// The limits of an organization, a team, a person and a key, by the one sub-resource: which are set, which are in force,
-// where each limit comes from, and what is refused.
+// The limits of an organization, a team, a person and a key: which are set, which are in force, where each limit is
+// inherited from, and which changes are refused.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { ManagementError } from "../../../src/admin/management/error.ts";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";

@@ -1,4 +1,4 @@
-/** Reads whole lists, for tests that need all entries. */
+/** Reads all pages of a list, for tests that need all entries. */
 import { allOf } from "../../../src/admin/management/page.ts";
 import type { Management, VerbAnswer } from "../../../src/admin/management/verbs.ts";
 

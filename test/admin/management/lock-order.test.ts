@@ -1,5 +1,5 @@
-// Simultaneous acts wait for each other in one order, person before organization, so that Postgres need not abort one of
-// them. Each test holds one lock as an act does, lets the other act wait, and then takes the next lock.
+// Concurrent verbs take their locks in one order, person before organization, so that Postgres finds no deadlock. Each
+// test takes one lock as a verb does, lets another verb wait for it, and then takes the next lock.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
@@ -52,7 +52,7 @@ test("a person gets a key and a membership at once", async () => {
     giving = manage.giveMembership({ person: people.ann, organization: "acme", role: "member", team: "support" });
     giving.catch(() => {});
     await waiting();
-    // This is the lock that the foreign key of a new key takes.
+    // The lock that the foreign key of a new API key takes.
     await creation.query("select id from person where id = $1 for key share", [bare(people.ann, "per_")]);
   });
   expect(await giving).toMatchObject({ memberships: [{ team: { name: "support" } }] });

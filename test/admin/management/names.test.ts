@@ -1,5 +1,5 @@
-// Lists show the names that people use for things, beside their IDs, and the search over all names shows nobody what
-// their lists do not show. Things that were erased have no name any more.
+// Lists show names beside IDs. The search over all names shows callers nothing that their lists do not show. Erased
+// objects have no names.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { listKeys, listOrganizations, listTeams } from "./lists.ts";
@@ -142,7 +142,7 @@ test("people are listed by the team of the membership that counts", async () => 
   const { manage, people, teams } = world;
   const namesIn = async (team: string) => (await manage.pagePeople({ team })).data.map(({ name }) => name);
   expect(await namesIn(teams.research)).toEqual(["ann", "lea"]);
-  // A membership given by hand takes precedence over one given by a rule.
+  // A membership given by an administrator takes precedence over one given by a rule.
   await manage.giveMembership({ person: people.lea, organization: "acme", role: "member", team: "support" });
   expect([await namesIn(teams.research), await namesIn(teams.support)]).toEqual([["ann"], ["lea"]]);
   await manage.takeMembership({ person: people.lea, organization: "acme" });

@@ -1,4 +1,4 @@
-// A report that is limited to a team, a person, a key or a model, by callers who see everything and by those who do not.
+// Reports that are limited to a team, a person, a key or a model, by callers with and without access to everything.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
@@ -111,7 +111,7 @@ test("what a removed team and people who left have used is found by their IDs, w
   const ofAnn = { person: people.ann };
   await newPerson(db, "ann", { role: "member" }, { memberships: [] });
   expect(await used("organization-admin", ofAnn)).toBe(21);
-  // A membership by hand leaves no row behind.
+  // When a membership that an administrator gave is taken away, no row is left. Deleting the row simulates that.
   await db.query("delete from membership where person_id = $1", [people.ann.slice("per_".length)]);
   expect(await used("organization-admin", ofAnn)).toBe(21);
   expect((await lea.pageRequests(ofAnn)).data).toHaveLength(2);

@@ -1,4 +1,4 @@
-/** Two changes of a destination of notices at once: each is made of what the other left. */
+/** Two concurrent changes of a destination of notices: the later one starts from the result of the earlier one. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { whileLocked } from "../../harness/acts-waiting.ts";
 import { worldForTests } from "./own-world.ts";

@@ -1,6 +1,6 @@
-// No act of a person raises a limit that applies to that person (docs/access.md, Limits of one's own): the acts of an
-// organization's administrator that would do so are refused without effect, and similar acts succeed. What each field of
-// each subject may be set to alone is in limit-rights.test.ts.
+// No person can raise a limit that applies to that person (docs/access.md, Limits of one's own): actions of an
+// organization's administrator that would do so are refused and change nothing, and similar actions succeed. The values
+// to which each field of each subject can be set are tested in limit-rights.test.ts.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
@@ -22,7 +22,7 @@ const world = worldForTests(async ({ db, manage, teams, people, acme: id }) => {
   await manage.updateKeyLimits({ id: leasKey, own: { week: "400" } });
 });
 
-/** The limits that apply to Lea, as an administrator reads them. */
+/** The limits that apply to Lea, as an administrator sees them. */
 async function counting(manage: Management) {
   const person = world.people.lea;
   const { memberships } = await manage.findPerson({ person });
@@ -40,7 +40,7 @@ async function counting(manage: Management) {
 
 type Act = (manage: Management) => Promise<unknown>;
 
-/** Runs `act` as Lea, after somebody else has run `first`. All changes are then undone. */
+/** Runs `act` as Lea, after somebody else has run `first`. All changes are then rolled back. */
 async function tried(act: Act, first: Act = async () => {}) {
   let seen = {};
   await apart(world, async ({ root, lea }) => {

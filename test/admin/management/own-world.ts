@@ -1,5 +1,5 @@
-// The world of a file of tests (its organizations, people and keys), on a database of its own, and acts in it that leave no
-// trace.
+// Creates the organizations, people and keys of a test file, in a database of its own, and runs actions that are rolled
+// back.
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
@@ -10,8 +10,8 @@ import { rolledBack } from "../../stores/postgres/rolled-back.ts";
 import { actingAs, callersIn, inside, newWorld, type World } from "./world.ts";
 
 /**
- * Returns the world (the organizations, people and keys) of the test file that calls this. It is filled before the
- * first test runs; `furnish` adds to it.
+ * Returns the organizations, people and keys of the calling test file. The object is filled before the first test;
+ * `furnish` adds to it.
  */
 export function worldForTests(furnish: (world: World) => unknown = () => {}): World {
   const world = {} as World;
@@ -39,14 +39,14 @@ const callerNamed = {
 
 export type Acting = Record<keyof typeof callerNamed, Management>;
 
-/** The verbs as each of these callers can use them. */
+/** The verbs with the rights of each of these callers. */
 export function actingIn(world: World, db = world.db): Acting {
   const callers = callersIn(world);
   const acting = Object.entries(callerNamed).map(([name, who]) => [name, actingAs(db, callers[who])]);
   return Object.fromEntries(acting) as Acting;
 }
 
-/** Runs `act` in the world of organizations, people and keys, and then undoes all changes. */
+/** Runs `act` on the organizations, people and keys, and rolls all changes back. */
 export async function apart(world: World, act: (as: Acting, db: Database) => Promise<unknown>): Promise<void> {
   let isDone = false;
   await rolledBack(world.db.transaction, async (tx) => {
@@ -57,7 +57,7 @@ export async function apart(world: World, act: (as: Acting, db: Database) => Pro
   expect(isDone).toBe(true);
 }
 
-/** The code of a refusal; `done` if there was none. */
+/** The code of an error; `done` if there was none. */
 export const codeOf = (act: Promise<unknown>): Promise<string> =>
   act.then(
     () => "done",

@@ -1,4 +1,7 @@
-/** Rules for texts that a schema cannot express: what is accepted, what a refusal says, and what a client writes. */
+/**
+ * Rules for texts that a JSON Schema cannot express: which texts are accepted, the error messages, and how a client
+ * writes the texts.
+ */
 import { describe, expect, test } from "bun:test";
 import { ManagementError } from "../../../src/admin/management/error.ts";
 import * as parse from "../../../src/admin/management/parse.ts";

@@ -1,5 +1,6 @@
 /**
- * Words in the commands that Sluice prints keep their meaning, whatever the names in them are: a real shell reads them.
+ * Words in the command lines that Sluice prints keep their meaning, whatever characters a name contains. A real shell
+ * parses them.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -12,7 +13,7 @@ const hostile = [
   ...["é", "日本"],
 ];
 
-/** The words as `sh` gives them to a program. */
+/** The words as `sh` passes them to a program. */
 function readBySh(words: readonly string[]): string[] {
   const script = `printf '%s\\0' ${words.join(" ")}`;
   const { stdout, stderr, exitCode } = Bun.spawnSync(["sh", "-c", script]);

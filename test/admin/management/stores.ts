@@ -1,4 +1,4 @@
-/** Makes the stores that the verbs use, on a database. */
+/** Creates the stores that the verbs use, on a database. */
 import type { ManagementStores } from "../../../src/admin/management/context.ts";
 import { administrationStores } from "../../../src/stores/postgres/administration.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";

@@ -1,4 +1,7 @@
-/** Drains of single addresses: one that no request goes to cannot be drained, since its drain would do nothing. */
+/**
+ * Drains of single addresses: an address that gets no requests cannot be drained, because the drain would have no
+ * effect.
+ */
 import { expect, test } from "bun:test";
 import { client, direct } from "../../../src/admin/management/client.ts";
 import { upstreamNames } from "../../../src/admin/management/context.ts";
@@ -13,7 +16,9 @@ const engineAt = (upstream: string, replica: string | null) => ({
 });
 const twoAddresses = [engineAt("named", "10.0.0.7"), engineAt("named", "2001:db8::7"), engineAt("gpus", null)];
 
-/** Verbs on a fleet in which `named` has `resolve`, and two engines are called `gpus`. */
+/**
+ * Returns verbs on a fleet in which the upstream `named` has the setting `resolve`, and two engines are called `gpus`.
+ */
 function managing(reports: StoredReport[], drained: string[] = []) {
   const stores = emptyLedger();
   const upstreams = upstreamNames([{ name: "gpus" }, { name: "gpus" }, { name: "named", resolve: {} as Resolving }]);

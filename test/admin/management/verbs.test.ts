@@ -1,4 +1,4 @@
-/** Tests of every verb in the list, and of every future one. */
+/** Checks of every verb in the list, including verbs that are added later. */
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { client } from "../../../src/admin/management/client.ts";
@@ -24,14 +24,14 @@ function refusal(work: () => unknown): ManagementError {
 type Given = Record<string, unknown>;
 
 /**
- * Members of an answer that are left out when it is printed as facts, because another member says the same or because
- * nobody needs them.
+ * Members of a verb's result that the text output leaves out, because another member says the same, or because no
+ * reader needs them.
  */
 const unprinted = ["provider", "organization_id", "object", "changed_at"];
 /** Columns that may be empty in a table. */
 const sparse = ["RAISED UNTIL", "LIMITS", "FROM", "PERSON", "PROBLEM"];
 
-/** The forms in which a person may read a value: `2,000`, the date of an instant. */
+/** The formats in which a value may be shown to people: `2,000`, the date of a time. */
 function read(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(read);
   if (typeof value === "number") return [grouped(value)];
@@ -56,7 +56,10 @@ interface Place {
   shape: Shape;
 }
 
-/** The schema with all schemas inside it. The names of a map are texts too, of any form unless it says of which. */
+/**
+ * A schema and all schemas within it, each with its path. The names of a map count as texts of any format, unless the
+ * schema restricts them.
+ */
 function placesIn(shape: Shape, path = ""): Place[] {
   const below = [
     ...Object.entries({ ...shape.properties, ...shape.patternProperties }),
@@ -67,7 +70,7 @@ function placesIn(shape: Shape, path = ""): Place[] {
   return [{ path, shape }, ...below.flatMap(([name, one]) => placesIn(one, `${path} ${name}`.trim()))];
 }
 
-/** The places in which a schema takes text that people choose. */
+/** The paths within a schema at which people choose the text. */
 const textsIn = (whole: Shape) =>
   placesIn(whole).filter(
     ({ shape }) => shape.type === "string" && shape.enum === undefined && shape.const === undefined,
@@ -143,7 +146,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, one) => {
       return;
     }
     const words = command.says(answer, takes, 0);
-    // An act may report only a part of what has changed.
+    // A change may report only a part of what has changed.
     if (one.kind !== "reading" && typeof words === "object" && "pieces" in words) return;
     if (typeof words === "string") return;
     const printed = JSON.stringify(words);
@@ -184,16 +187,16 @@ test("a verb without roles, faults or an example is none to the compiler", () =>
   } as const;
   verb(whole);
   const { roles: _r, ...withoutRoles } = whole;
-  // @ts-expect-error: who may use it is missing.
+  // @ts-expect-error: the roles are missing.
   verb(withoutRoles);
-  // @ts-expect-error: a list of nobody.
+  // @ts-expect-error: the list of roles is empty.
   verb({ ...whole, roles: [] });
   const { faults: _f, ...withoutFaults } = whole;
-  // @ts-expect-error: what it refuses is missing.
+  // @ts-expect-error: the faults are missing.
   verb(withoutFaults);
   const { example: _e, ...withoutExample } = whole;
-  // @ts-expect-error: an example is missing.
+  // @ts-expect-error: the example is missing.
   verb(withoutExample);
-  // @ts-expect-error: an answer that is not what it says.
+  // @ts-expect-error: the result of `act` does not fit the schema `answers`.
   verb({ ...whole, act: async () => ({ done: "yes" }) });
 });

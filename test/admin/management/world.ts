@@ -1,6 +1,6 @@
 /**
- * A small world for tests of who may do what: two organizations, people of every role, and keys of each kind of a
- * person in one of them. Callers act as they do through a node: by the contexts that it makes for them.
+ * Organizations, people and keys for tests of access rights: two organizations, people of every role, and keys of each
+ * kind of a person in one of them. Callers use the verbs through the contexts that a node makes for them.
  */
 
 import { type Caller, localCaller, operatorCaller } from "../../../src/admin/management/caller.ts";
@@ -26,7 +26,7 @@ const accessToken = () => secretOf(newKey(random(key_random_bytes), "slt_"));
 
 export interface World {
   db: Database;
-  /** The verbs as the node's own user has them. */
+  /** The verbs with the rights of the node's own system user. */
   manage: Management;
   acme: string;
   globex: string;
@@ -93,7 +93,7 @@ export async function newWorld(db: Database): Promise<World> {
   };
 }
 
-/** The claims of an issuer about a person. */
+/** The claims of an issuer about a person, as `confirm` takes them. */
 type Said = Parameters<ReturnType<typeof people>["confirm"]>[0];
 
 interface Place {
@@ -132,7 +132,7 @@ export async function keysOf(
   return { key: own.id, ...(await tokensOf(db, personId, organizationId, teamId)) };
 }
 
-/** Creates a person's sign-in and key of identity tokens. */
+/** Creates a person's sign-in, and the key that stands for the person's identity tokens. */
 export async function tokensOf(db: Database, personId: string, organizationId: string, teamId: string | null) {
   const signIn = idOf(uuid(), "key_");
   await signIns(db).begin({
@@ -143,13 +143,13 @@ export async function tokensOf(db: Database, personId: string, organizationId: s
   return { "sign-in": signIn, jwt: await tokenKeyOf(db, personId, organizationId) };
 }
 
-/** The current key of the person's identity tokens. */
+/** The current key that stands for the person's identity tokens. */
 export async function tokenKeyOf(db: Database, personId: string, organization: string) {
   const found = await people(db).tokenKey({ id: idOf(uuid(), "key_"), personId, organization });
   return found!.id;
 }
 
-/** The caller for a person who has signed in to the console with this role. */
+/** The caller for a person with this role who has signed in to the console. */
 export function personCaller(id: string, role: Caller["role"], within: string | null): Caller {
   const person = role === "member" ? id : null;
   return { role, name: id, actor: `person:${id}`, within, person, noted: { person: id } };
@@ -158,7 +158,7 @@ export function personCaller(id: string, role: Caller["role"], within: string | 
 const operator = (name: string, role: "admin" | "viewer" | "organization-admin", organizationId: string | null) =>
   operatorCaller({ name, role, organizationId, id: `op_${name}` } as Parameters<typeof operatorCaller>[0]);
 
-/** Ten callers. Only Ann has keys: those of the `World`. */
+/** Ten callers. Only Ann has keys, those of the `World`. */
 export function callersIn({ acme, globex, people }: World) {
   return {
     "command line": localCaller("cli:test"),
@@ -180,9 +180,9 @@ export const contextFor = (
   { book, repeatKey = null }: { book?: Parameters<typeof nodeOn>[1]; repeatKey?: string | null } = {},
 ) => nodeOn(db, book).entrance.contextFor({ caller, address: "192.0.2.1", repeatKey });
 
-/** The verbs as this caller can use them, but without the gate's check of roles. */
+/** The verbs as this caller can use them. The check of roles, which comes before a verb is called, is left out. */
 export const actingAs = (db: Database, caller: Caller, repeatKey: string | null = null): Management =>
   client(direct(contextFor(db, caller, { repeatKey })));
 
-/** The database as an open transaction sees it: all changes on it end with that transaction. */
+/** A database object that uses an open transaction. All changes made through it are part of the transaction. */
 export const inside = (db: Database, tx: Transaction): Database => ({ ...db, ...tx });

@@ -1,4 +1,4 @@
-/** Time zones as an administrator uses them: in the calendar of an organization, and in the days of a report. */
+/** Time zones in an organization's calendar, and in the days of a report. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { offsetsIn, zonesSay } from "../../../src/admin/cli/zones-check.ts";
 import { client } from "../../../src/admin/management/client.ts";
@@ -69,7 +69,7 @@ describe("the calendar of an organization", () => {
     const anchored = manage.setAnchor({ organization: "second", anchor: "2026-12-01" });
     expect(anchored).rejects.toMatchObject({ code: "wrong_state", message: expect.stringContaining("--no-zone") });
     await anchored.catch(() => {});
-    // The same change again has no effect.
+    // A repeated change has no effect.
     const same = await manage.updateCalendar({ organization: "second", monthStarts: 15 });
     expect(same.version).toBe(changed.version);
     await at("2026-12-16T00:00:00Z");
@@ -135,7 +135,7 @@ describe("doctor", () => {
   test("warns of the first hour at which they differ", async () => {
     const { data } = await manage.listZones();
     const [winter, ...rest] = data.find(({ zone }) => zone === "Europe/Berlin")!.offsets;
-    // The zone's rules as if summer time had been abolished in the database.
+    // The offsets that the database would report if it did not know the zone's summer time.
     const offsets = [winter!, ...rest.map((one) => ({ ...one, seconds: 3600 }))];
     const listZones = async () => ({ data: [{ zone: "Europe/Berlin", offsets }] });
     expect(zonesSay({ ...manage, listZones })).rejects.toThrow(
@@ -204,7 +204,7 @@ describe("a report with a zone", () => {
       "Days in Asia/Kathmandu do not all begin at a full hour",
     );
     expect(await refusal({ zone: "Australia/Lord_Howe" })).toContain("do not all begin at a full hour");
-    // Lord Howe's summer time, which applies on that day, is eleven hours ahead of UTC.
+    // Lord Howe's offset in summer time, which applies on that day, is eleven hours.
     expect(await refusal({ zone: "Australia/Lord_Howe", from: "2026-11-01" })).toBeNull();
   });
 });

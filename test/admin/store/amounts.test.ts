@@ -1,4 +1,4 @@
-/** Amounts as people type them. */
+/** Parsing and formatting of amounts of money as people type them. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { problemOfCurrency, typedNanos, wholeOf } from "../../../src/admin/store/amounts.ts";
