@@ -1,4 +1,4 @@
-// The headers that Claude Code turns into its notices at three quarters and at 95 % of the fullest limit.
+// The response headers from which Claude Code shows its notices at 75 % and at 95 % of the fullest limit.
 
 import { expect, test } from "bun:test";
 import { type WindowReading, type WindowReadings, windowKinds } from "../../../src/core/store/ledger.ts";

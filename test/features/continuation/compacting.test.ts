@@ -1,4 +1,4 @@
-/** Which events of a compaction are shown if its engine fails on the way and another begins anew. */
+/** The events that a client gets of a compaction when its engine fails in the middle and another engine starts over. */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";

@@ -1,6 +1,4 @@
-/**
- * Joining the texts of two engines gives the original text, wherever a text was cut, with white space at the cut too.
- */
+/** Joining the texts of two engines gives the original text, wherever it was cut, even in white space. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -33,8 +31,8 @@ const asked = {
 } as unknown as AttemptRequest;
 
 /**
- * Engines that play these batches, one engine after the other; an engine whose last batch ends in a failure counts as
- * broken.
+ * Fake engines that send these batches of events, one engine after the other. An engine whose last batch ends in a
+ * failure counts as broken.
  */
 function playing(...engines: ((sent: AttemptRequest) => Batch[])[]) {
   return playingFor(asked, ...engines);

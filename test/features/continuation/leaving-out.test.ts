@@ -1,5 +1,6 @@
 /**
- * What remains of a conversation that does not fit: complete in itself, in order, and with a note of what was left out.
+ * The remaining part of a conversation that exceeds the context window is complete in itself, in order, and has a note
+ * about the parts that were left out.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -27,7 +28,7 @@ const turn: fc.Arbitrary<Turn> = fc.oneof(
 );
 const system: Turn = { role: "system", parts: [text("Be brief.")] };
 
-/** The turns as callers send them: results that answer no earlier call are removed. */
+/** The turns in a form that callers can send: results of tools without an earlier call are removed. */
 function withoutOrphans(turns: readonly Turn[]): Turn[] {
   const called = new Set<string>();
   return turns.filter((each) => {
@@ -70,7 +71,7 @@ describe("what is left out", () => {
       expect(kept.at(-1)).toBe(before.at(-1)!);
       expect(withoutOrphans(turns)).toEqual(turns);
       if (summary) expect(kept).toContain(summary);
-      // The newest turn is kept, and results of calls that were left out are not.
+      // The newest turn is kept. Results whose calls were left out are not.
       const newest = of.told.at(-1);
       if (newest && newest.role !== "tool") expect(kept).toContain(newest);
       expect(turns.filter((each) => each === notice)).toHaveLength(leftOutTurns > 0 ? 1 : 0);

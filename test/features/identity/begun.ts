@@ -1,4 +1,4 @@
-// A sign-in that a browser has begun at an issuer, and the answer with which it comes back.
+// Starts a sign-in of a browser at an issuer, and finishes it with the issuer's redirect.
 import type { IdentityParts } from "../../../src/features/identity/identity.ts";
 import { beginSignIn, finishSignIn } from "../../../src/features/identity/sign-in.ts";
 import type { SessionKind } from "../../../src/features/identity/store/browser-sessions.ts";
@@ -7,11 +7,11 @@ import { consoleUrl, serviceUrl } from "../../harness/identity-parts.ts";
 export const redirectUris = { console: `${consoleUrl}/oauth/callback`, device: `${serviceUrl}/oauth/callback` };
 
 interface Finishing {
-  /** Fields of the issuer's answer, in place of the code and the state that it gives. */
+  /** Query fields of the redirect, in place of the code and the state that the issuer would send. */
   fields?: Record<string, string>;
-  /** The browser's cookie; without this, the one that it got when the sign-in began. */
+  /** The browser's cookie; by default the one that it got when the sign-in started. */
   cookie?: string | null;
-  /** The kind of session whose sign-in the answer is taken for, if it is not the kind that was begun. */
+  /** The kind of session that the redirect claims to finish, if it differs from the one that was started. */
   at?: SessionKind;
   now_ms?: () => number;
 }

@@ -1,6 +1,7 @@
-// Two nodes whose clients call with tokens of their issuer: over HTTP, on all three protocols, with receipts and limits.
-// Both have verified a token and remember it. When an administrator then changes something about its person or organization,
-// the change counts on both nodes within a second, as it does for a key, although Redis is away.
+// Two nodes whose clients call with tokens of their issuer: over HTTP, in all three protocols, with receipts and
+// limits. Both nodes have verified a token and cached that. When an administrator then changes a setting of its person
+// or organization, the change takes effect on both nodes within a second, as it does for a key, even though Redis is
+// down.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";
 import { freePort } from "../../harness/daemon.ts";
@@ -50,7 +51,9 @@ afterAll(async () => {
 const newToken = (group: string, sub = "ann") => issuer.sign({ sub, aud: "sluice-api", groups: [group] });
 const cli = <Answer>(...words: string[]) => nodes[0]!.json<Answer>(...words);
 
-/** How a node answers a request with the token: 200, or the code of the refusal and whose limit it was. */
+/**
+ * The result of a request with the token at a node: 200, or the error code and the owner of the limit that refused it.
+ */
 async function answerOf(node: Service): Promise<string> {
   const body = { model, messages: [{ role: "user", content: "Hello." }], max_tokens: 5 };
   const response = await node.post("/v1/chat/completions", body, { key: token });
@@ -62,7 +65,7 @@ async function answerOf(node: Service): Promise<string> {
 const message = { role: "user", content: "Hello." };
 const answers = () => Promise.all(nodes.map(answerOf));
 
-/** Waits until every node answers requests with this text, and returns how many milliseconds that took. */
+/** Waits until requests to every node have this result, and returns how many milliseconds that took. */
 async function seen(answer: string): Promise<number> {
   const began = performance.now();
   await until(async () => (await answers()).every((one) => one === answer), 10_000, `${answer} of both nodes`);
@@ -73,8 +76,8 @@ const give = (...words: string[]) => cli("membership", "give", person, "--org", 
 const take = () => cli("membership", "take", person, "--org", "acme");
 
 /**
- * The key names a change; the value has the change, how requests with the token are then answered, and what undoes the
- * change.
+ * The key names a change; the value has the change, the result that requests with the token then have, and the function
+ * that undoes the change.
  */
 const facts: Record<string, [change: () => Promise<unknown>, answer: string, restore: () => Promise<unknown>]> = {
   "a team given by hand": [() => give("--team", "small"), "usage_limit_reached of team", take],

@@ -1,4 +1,4 @@
-// Callers with a token of their issuer in the place of a key, honest and hostile, over a real database.
+// Callers with a token of their issuer in place of a key, valid and forged, over a real database.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createPublicKey } from "node:crypto";
 import { SignJWT } from "jose";
@@ -78,12 +78,12 @@ beforeAll(async () => {
     limits: noBudget,
   });
 });
-/** The requests for keys before the test. */
+/** How often the issuer's keys had been requested before the test. */
 let fetchedBefore = 0;
 const fetched = () => issuer.asked("/jwks") - fetchedBefore;
 beforeEach(async () => {
   await stopHearing?.();
-  // The issuers are those of all tests, since their keys take long to make; the person and the node are new.
+  // All tests share the issuers, whose keys take long to generate. Each test has a new person and a new node.
   ann = { ...ann, sub: crypto.randomUUID() };
   issuer.keys.length = 1;
   issuer.away = false;
@@ -132,8 +132,8 @@ describe("an honest token", () => {
     await node.call(token);
     node.clock.skipped_ms = 61_000;
     issuer.answer("/jwks", () => Response.json({ keys: [] }));
-    // The node's clock is past the token's end, so the remembered result does not count any more. Verified anew by the
-    // real clock, the token is still valid.
+    // By the node's clock the token has expired, so the cached result is not used. The verification uses the real
+    // clock, by which the token is still valid.
     expect((await node.call(token)).key.id).toBeTruthy();
     await refused(await issuer.sign({ ...ann, exp: now_s() - 60 }));
   });
@@ -175,7 +175,7 @@ describe("an honest token", () => {
     );
     const known = (await people(owned.db).findPerson(person!.id))!;
     expect(known).toMatchObject({ name: "?Ann?\ufffd", email: null, isEmailVerified: false, groups: ["research"] });
-    // If the odd character were removed, the address would be somebody else's.
+    // If the NUL character were removed, the address would be another person's.
     node.reload([
       { issuer: issuer.issuer, claim: "email", is: "ann@example.com", organization: "acme", role: "member" },
     ]);
@@ -194,8 +194,7 @@ describe("an honest token", () => {
   test("follows a key of the issuer that is new", async () => {
     await node.call(await issuer.sign(ann));
     const key = await issuer.rotate("ES256");
-    // The key set was fetched a moment ago; the issuer is asked again for a key that it lacks, but not within half a
-    // minute.
+    // The key set was fetched a moment ago. It is fetched again for an unknown key ID, but not within half a minute.
     const fault = await refusal(node.call(await issuer.sign({ ...ann, jti: "new" }, { key })));
     expect(fault.code).toBe("invalid_api_key");
     node = startNode();

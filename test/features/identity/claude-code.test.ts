@@ -1,5 +1,5 @@
-// What Claude Code asks of its gateway beside messages: settings, usage, and how somebody who is signed in learns of
-// limits.
+// The endpoints that Claude Code uses at its gateway besides messages: settings, usage, and the limits of a user who is
+// signed in.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { modelsFor } from "../../../src/admin/people/claude-code/settings.ts";
@@ -46,7 +46,7 @@ const get = (path: string, key: string, headers: Record<string, string> = {}) =>
   fetch(node.serviceUrl + path, { headers: { authorization: `Bearer ${key}`, ...headers } });
 const body = { model: "qwen/qwen3-coder", max_tokens: 20, messages: [{ role: "user", content: "hi" }] };
 const ask = (key: string) => node.sluice.post("/v1/messages", body, { key });
-/** Limits the person who signed in: a sign-in's key has no limits of its own. */
+/** Sets a limit of the person who signed in, because the key of a sign-in has no limits of its own. */
 const limit = async (session: number) => {
   const { person_id: person } = await node.sluice.json<{ person_id: string }>("key", "show", keyId);
   const whose = ["person", person, "--org", node.sluice.organization];
@@ -131,8 +131,8 @@ test("a sign-in of Claude Code is told in one sentence that its window is over, 
     return false;
   };
   await until(isOver, 30_000, "the window to be used up");
-  // The shares of the limit that the headers report are those of this sign-in's own limit: the organization has used
-  // next to nothing of its limit.
+  // The headers report the used share of the person's own limit: the organization has used next to nothing of its
+  // limit.
   expect(Math.max(...shares)).toBeGreaterThan(0.2);
   const { error } = (await last.json()) as { error: { type: string; message: string } };
   expect(error.type).toBe("billing_error");

@@ -1,5 +1,5 @@
-// The console's port over real sockets, with oidc-provider as the issuer: sign-in, sign-out, attempts to get in that must
-// fail, an invitation that somebody accepts, and scanners of links, with everybody's session: a GET changes nothing.
+// The console's port over real sockets, with oidc-provider as the issuer: sign-in, sign-out, break-in attempts that
+// must fail, accepting an invitation, and link scanners that have every user's session: no GET changes anything.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { verbs } from "../../../src/admin/management/verbs.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
@@ -35,7 +35,7 @@ describe("the console", () => {
     node.provider.claims.set("ann", { name: "Ann <b>", ...claims });
   });
 
-  /** The page to which the browser comes after a sign-in at the issuer. */
+  /** Signs in at the issuer, and returns the page on which the browser ends. */
   const signIn = (who = browser): Promise<Page> => who.visit(`${node.consoleUrl}/sign-in`);
   const session = (page: Page, secret?: string, who = browser) => who.call(page, "/session", secret ? { secret } : {});
   const signedIn = async (who = browser) => {
@@ -80,8 +80,7 @@ describe("the console", () => {
     expect([address.status, address.text]).toEqual([200, page.text]);
     expect((await fetch(`${node.consoleUrl}/organizations/acme`)).status).toBe(404);
     expect((await fetch(`${node.consoleUrl}/assets/none.00000000.js`)).status).toBe(404);
-    // The message gives no hint: no document on this port lists its paths, and no path of another API is near to one of
-    // them.
+    // The error has no hint: this port does not publish its paths, and no path of another API resembles one of them.
     for (const asked of ["/v1/videos", "/v1beta/models"]) {
       const { error } = (await (await fetch(node.consoleUrl + asked)).json()) as { error: { message: string } };
       expect(error.message).toBe(`There is nothing at '${asked}'.`);
@@ -237,7 +236,7 @@ describe("the console", () => {
   test("ends a session when the issuer says that its own has ended", async () => {
     const { page, secret } = await signedIn();
     expect((await session(page, secret)).status).toBe(200);
-    // Ends the session at the issuer, which then tells the console.
+    // Ends the session at the issuer, which then notifies the console.
     const there = await browser.visit(`${node.provider.issuer}/session/end?client_id=sluice`);
     const xsrf = /name="xsrf" value="([^"]+)"/.exec(there.text)![1]!;
     await browser.send(there, "/session/end/confirm", { xsrf, logout: "yes" });
@@ -260,7 +259,7 @@ describe("the console", () => {
   test("writes no code, state or secret into its log", async () => {
     const { page, secret } = await signedIn();
     const answer = new URL(page.way.at(-1)!);
-    // The log is searched for these words when the node has stopped.
+    // The harness searches the log for these texts when the node has stopped.
     secrets.push(answer.searchParams.get("code")!, answer.searchParams.get("state")!);
     secrets.push(browser.cookie("sluice-console")!, secret, page.url.hash.slice("#code=".length));
   });
@@ -292,7 +291,7 @@ test("somebody without a group comes in by an invitation, with its limits, and n
   expect(await node.sluice.json("invitation", "list")).toMatchObject([{ state: "taken", person_id: body!.id }]);
 });
 
-/** The tables that acts change, compared row by row. */
+/** The tables that the console's actions change, compared row by row. */
 const kept = [
   ...["limit_request", "invitation", "limit_value", "membership", "person", "api_key", "team", "organization"],
   ...["operator", "notice_destination", "drained_engine", "audit_entry", "audit_head", "plan"],
@@ -320,8 +319,8 @@ test("a scanner that follows every link and path by GET and HEAD, with a session
   const ids = { "limit-requests": request, invitations: invitation.id, people: annId } as Record<string, string>;
   const named = (path: string) =>
     path.replace("{id}", ids[path.split("/")[1]!] ?? organization).replace(/\{\w+\}/, annId);
-  // The paths of actions are requested as well, as a scanner may guess them, each without a query and with an action's
-  // input as the query.
+  // A scanner may also guess the paths of actions: each is requested without a query, and with an action's input as the
+  // query.
   const query = `?until=2030-01-01&reason=x&role=admin&organization=${organization}&amount=5`;
   const managed = verbs.filter(({ live }) => !live).flatMap(({ path }) => [named(path), named(path) + query]);
   const paths = [
@@ -343,7 +342,7 @@ test("a scanner that follows every link and path by GET and HEAD, with a session
     expect((await fetch(node.serviceUrl + path)).status).toBeGreaterThan(400);
   expect(readings).toBeGreaterThan(50);
   expect(await everything()).toEqual(before);
-  // A page of another origin, or one without the secret, cannot decide by a POST either.
+  // A POST from a page of another origin, or without the session's secret, cannot approve the request either.
   const approve = `/management/v1/limit-requests/${request}/approve`;
   const decision = { method: "POST", body: { until: new Date(Date.now() + 86_400_000).toISOString() } };
   for (const forged of [{ origin: "https://evil.example" }, { origin: null }, { headers: { "x-sluice-console": "x" } }])

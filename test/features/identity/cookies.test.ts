@@ -1,4 +1,5 @@
-// Browsers' cookies, by the address of the console: what other hosts of the domain and other ports can do with them.
+// Cookies of browsers, depending on the console's URL: which other hosts of the domain, and which ports, can set or
+// read them.
 import { expect, test } from "bun:test";
 import { cookieIn, endCookie, setCookie } from "../../../src/admin/people/cookies.ts";
 

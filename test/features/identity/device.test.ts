@@ -1,5 +1,5 @@
-// The sign-in of a device over real sockets, with oidc-provider: codes, the page, tokens that work as keys, refresh,
-// revocation.
+// The sign-in of a device over real sockets, with oidc-provider: codes, the page for the code, tokens that work as
+// keys, refresh and revocation.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { findDevice } from "../../../src/features/identity/devices.ts";
 import { Browser, type Page } from "../../harness/browser.ts";
@@ -54,7 +54,7 @@ describe("a device", () => {
   const models = (token: string) =>
     fetch(`${node.serviceUrl}/v1/models`, { headers: { authorization: `Bearer ${token}` } });
 
-  /** Follows a device's link to the page that asks for a decision. */
+  /** Opens a device's link, and signs in, up to the page that asks for a decision. */
   async function toDecision({ verification_uri_complete }: Authorization, who = browser): Promise<Page> {
     return who.submit(await who.visit(verification_uri_complete), "/device");
   }
@@ -85,7 +85,7 @@ describe("a device", () => {
     expect(await poll(begun.device_code)).toMatchObject({ status: 400, error: "authorization_pending" });
     expect(await poll(begun.device_code)).toMatchObject({ status: 400, error: "slow_down" });
     const first = await browser.visit(begun.verification_uri_complete);
-    // The browser went to the issuer first; the page shows the code, and has not submitted it.
+    // The browser had to sign in at the issuer first. Then the page shows the code, but has not submitted it.
     expect(first.way.some((url) => url.startsWith(node.provider.issuer))).toBe(true);
     expect(first.text).toContain(`value="${begun.user_code}"`);
     expect(first.text).not.toContain("claude-cli/2");
@@ -135,7 +135,7 @@ describe("a device", () => {
     const second = await refresh(first.refresh_token);
     expect(second.status).toBe(200);
     expect(second.refresh_token).not.toBe(first.refresh_token);
-    // As if the answer had been lost: the same token brings the same successor again.
+    // A client that did not get the response may repeat the refresh: the same refresh token returns the same successor.
     expect((await refresh(first.refresh_token)).refresh_token).toBe(second.refresh_token);
     const third = await refresh(second.refresh_token);
     expect((await models(third.access_token)).status).toBe(200);
@@ -232,7 +232,7 @@ describe("a device", () => {
   });
 
   test("bad requests get the words of OAuth", async () => {
-    // All but the first are names that every object has, and that are in no table of ours.
+    // All but the first are properties that every JavaScript object inherits, and no supported grant types.
     const unknown = ["password", "constructor", "__proto__", "toString", "hasOwnProperty"];
     const cases: [Record<string, string>, string][] = [
       ...unknown.map((grant_type): (typeof cases)[0] => [{ grant_type }, "unsupported_grant_type"]),
@@ -254,13 +254,13 @@ describe("a device", () => {
     expect(twice.status).toBe(400);
   });
 
-  // The last test: it uses up the failures that its address may have in a minute.
+  // This test is the last one, because it uses up the failed attempts that an address may make in a minute.
   test("tokens that nobody knows are few a minute: then their address waits, with cookies and answers too", async () => {
     let answer = await refresh("slr_nothing");
     for (let count = 0; count < 320 && answer.status === 400; count++) answer = await refresh("slr_nothing");
     expect(answer).toMatchObject({ status: 429, error: "slow_down" });
     const cookie = `sluice-console=${"x".repeat(43)}`;
-    // A few of the minute's failures may have become free again meanwhile.
+    // Meanwhile, a few more failed attempts of the minute may have become available.
     for (const path of ["/session", "/oauth/callback?code=c"]) {
       const isRefused = async () => (await fetch(node.consoleUrl + path, { headers: { cookie } })).status === 429;
       await until(isRefused, 5_000, `${path} to answer 429`);
@@ -285,7 +285,7 @@ test("a store that fails while a right code is taken back from the tries fails t
   await expect(findDevice(parts, asked)).rejects.toThrow("the store is away");
 });
 
-// The test has a node of its own, since the decision that comes too late counts as a wrong code.
+// This test has a node of its own, because the later decision counts as a wrong code.
 test("a device is approved and denied at once: one decision counts, and the other page says that it does not", async () => {
   const secrets: string[] = [];
   await using node = await startPeopleNode({ secrets });

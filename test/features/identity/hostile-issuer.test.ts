@@ -1,4 +1,5 @@
-// Sign-ins by an issuer that lies, fails or is somebody else: nobody gets in, and an outage of the issuer ends no session.
+// Sign-ins by an issuer that lies, fails or is an impostor: nobody is signed in, and an outage of the issuer ends no
+// session.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { JWTPayload } from "jose";
 import { type IdentityParts, NotAdmitted } from "../../../src/features/identity/identity.ts";
@@ -37,7 +38,7 @@ beforeEach(() => {
   issuer.answer(metadata, null);
 });
 
-/** The claims of a token; a claim that is undefined is taken away. */
+/** The claims of a token; a claim that is undefined is removed. */
 type Said = Record<string, unknown>;
 
 interface Saying {
@@ -69,7 +70,7 @@ async function signIn(saying: Saying = {}, fields: Record<string, string> = {}) 
   return finish({ fields });
 }
 
-/** Sets what the issuer publishes about itself. */
+/** Sets the issuer's discovery document. */
 function publishes(more: object) {
   const endpoints = { authorization_endpoint: "authorize", token_endpoint: "token", jwks_uri: "jwks" };
   const own = Object.entries(endpoints).map(([name, path]) => [name, `${issuer.issuer}/${path}`]);

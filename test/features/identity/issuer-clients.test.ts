@@ -1,4 +1,5 @@
-// What an issuer publishes about itself is kept for ten minutes, and the finding that it is away for two seconds.
+// The discovery document of an issuer is cached for ten minutes, and the finding that the issuer is down for two
+// seconds.
 import { expect, test } from "bun:test";
 import type { Issuer } from "../../../src/core/auth/identity.ts";
 import { IssuerAway, issuerClients } from "../../../src/features/identity/issuer-clients.ts";

@@ -1,4 +1,5 @@
-// Sign-ins whose lasting secret is in the system's key store. `secret-tool` is a stand-in here (test/harness/secret-tool.ts).
+// Sign-ins of the command line whose secret (a refresh token or a key) is in the system's key store. `secret-tool` is a
+// fake here (test/harness/secret-tool.ts).
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => node?.[Symbol.asyncDispose]());
 
-/** A machine with a key store, whose user has not chosen a store for secrets. */
+/** A machine with a key store, whose user has not configured where secrets are stored. */
 function desktop() {
   const bare = laptop();
   const store = standInKeyStore(bare.folder);
@@ -136,7 +137,7 @@ test("a person's refresh token is in the key store, through refreshes, and the a
   const calls = () => store.typed().split("\n").length;
   const before = calls();
   expect((await typedHere(home, "token")).stdout).toBe(`${kept(home).access_token}\n`);
-  // The key store, which might ask for a password, is left alone as long as the access token is valid.
+  // The key store, which might prompt for a password, is not used while the access token is valid.
   expect(calls()).toBe(before);
 
   change(home, { renew_at_ms: 0 });
@@ -158,7 +159,7 @@ test("a person's refresh token is in the key store, through refreshes, and the a
   await until(async () => (await models()).status === 401, 1_000, "the token to end");
 });
 
-/** A stand-in for macOS's `security` in its interactive mode, with the commands that are used. */
+/** A fake of macOS's `security` in its interactive mode, with the commands that are used. */
 const security = `#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo "$*" >>arguments

@@ -1,5 +1,6 @@
-// From "limit met in Claude Code" to "raised and going on", as two people with fresh browsers; and the same without a
-// console. No step happens by a GET, whoever follows the links.
+// From an exhausted limit in Claude Code to a higher limit with which the same request succeeds, done by two people
+// with new browsers; and the same without a console. No step can be triggered by a GET, so link scanners change
+// nothing.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
@@ -43,7 +44,7 @@ afterAll(async () => {
 const body = { model: "qwen/qwen3-coder", max_tokens: 20, messages: [{ role: "user", content: "hi" }] };
 const ask = () => node.sluice.post("/v1/messages", body, { key: token });
 
-/** Lets Ann use up a small monthly limit, and returns the refusal that Claude Code gets. */
+/** Makes Ann use up a small monthly limit, and returns the error that Claude Code gets. */
 async function refusedNow(): Promise<Refused> {
   const { organization } = node.sluice;
   await node.sluice.json("limit", "set", "person", person, "--org", organization, "month=0.00006");
@@ -56,7 +57,7 @@ async function refusedNow(): Promise<Refused> {
   };
   await until(isOver, 30_000, "the refusal");
   const refused = (await answer.json()) as Refused;
-  // The receipt of the refused request is written a moment later.
+  // The receipt of the refused request is written shortly after the response.
   const hasReceipt = () =>
     node.sluice.json("request", "show", refused.request_id).then(
       () => true,
@@ -120,7 +121,7 @@ describe.skipIf(noBrowser !== null)("in two browsers", () => {
       .click();
     clicks += 1;
   };
-  /** Follows a link into the console as somebody who is not signed in there. */
+  /** Opens a link into the console in a tab whose user is not signed in there. */
   async function arrive(tab: Tab, account: string, url: string): Promise<void> {
     node.provider.account = account;
     tab.leaveFor(node.provider);

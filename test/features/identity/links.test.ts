@@ -1,4 +1,4 @@
-/** The links that open the console of a node on the user's own machine. */
+/** The sign-in links that open the console of a node on the user's own machine. */
 
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";

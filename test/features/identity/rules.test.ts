@@ -1,5 +1,5 @@
-// From the claims of a person's token to memberships: which rules match, which do not, and what becomes of groups that are
-// gone or too many.
+// From the claims of a person's token to memberships: which rules match, and what happens when groups are missing or
+// too many.
 
 import { describe, expect, test } from "bun:test";
 import type { Claims, Rule } from "../../../src/core/auth/identity.ts";

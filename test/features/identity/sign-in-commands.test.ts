@@ -1,4 +1,4 @@
-// `sluice login`, `token` and `logout` as a user types them, against a node with oidc-provider.
+// `sluice login`, `token` and `logout`, run by a user, against a node with oidc-provider.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,13 +32,13 @@ describe("signing in from the command line", () => {
   const kept = () => JSON.parse(readFileSync(home.signInFile(node.serviceUrl), "utf8"));
   const change = (changes: object) =>
     writeFileSync(home.signInFile(node.serviceUrl), JSON.stringify({ ...kept(), ...changes }));
-  /** Remembers the tokens that a machine keeps now: the log is searched for them at the end. */
+  /** Records the tokens that a machine stores now, because the log is searched for them at the end. */
   const note = (on: Laptop) => {
     const file = on.signInFile(node.serviceUrl);
     const { access_token, refresh_token } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : ({} as never);
     secrets.push(...[access_token, refresh_token].filter((one) => one !== undefined));
   };
-  /** Signs in unless an earlier test has: each wait for an approval takes five seconds. */
+  /** Signs in unless an earlier test has done so, because each wait for an approval takes five seconds. */
   const signedIn = async () => {
     if (existsSync(home.signInFile(node.serviceUrl))) return null;
     const done = await home.signIn(node);
@@ -56,16 +56,16 @@ describe("signing in from the command line", () => {
     expect([code, stdout]).toEqual([0, `Signed in at ${node.serviceUrl} as ann@x.test.\n`]);
     const code_shown = /Code {2}([A-Z]{4}-[A-Z]{4})\n/.exec(stderr)?.[1];
     expect(stderr).toContain(`Open  ${node.serviceUrl}/device?user_code=${code_shown}\n`);
-    // The output is a pipe, so no browser is opened.
+    // The output is a pipe and not a terminal, so no browser is opened.
     expect(stderr).not.toContain("in your browser");
     const got = await token();
     expect(got).toMatchObject({ code: 0, stderr: "" });
     expect((await models(got.token)).status).toBe(200);
-    // Without a refresh, the command prints the same token again, also when the server is named, with `/v1/` or without
-    // it.
+    // While the token is valid, the command prints the same token, also when the server is named, with or without
+    // `/v1/`.
     expect((await token(node.serviceUrl)).token).toBe(got.token);
     expect((await token(`${node.serviceUrl}/v1/`)).token).toBe(got.token);
-    // Its user alone may read it.
+    // Only the user who signed in may read the file.
     const file = home.signInFile(node.serviceUrl);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(statSync(join(file, "..")).mode & 0o777).toBe(0o700);
@@ -102,7 +102,7 @@ describe("signing in from the command line", () => {
     expect((await token()).token).toBe(before.access_token);
     change({ renew_at_ms: 0, ends_at_ms: 0 });
     expect(await token()).toMatchObject({ code: 1, token: "" });
-    // Nothing was lost: the sign-in goes on when the issuer is back.
+    // The sign-in was not lost: it works again when the issuer is back.
     node.provider.away = false;
     expect((await token()).code).toBe(0);
   });
@@ -117,8 +117,7 @@ describe("signing in from the command line", () => {
     expect(next).not.toBe(dead.access_token);
     expect((await models(next)).status).toBe(200);
     expect((await models(first)).status).toBe(200);
-    // The server is asked about a token only if the token was printed lately; any other token is printed without
-    // asking.
+    // `sluice token` asks the server whether the token is still valid only if it printed that token a short time ago.
     utimesSync(home.signInFile(node.serviceUrl), new Date(0), new Date(0));
     change(dead);
     utimesSync(home.signInFile(node.serviceUrl), new Date(0), new Date(0));
@@ -172,7 +171,7 @@ describe("signing in from the command line", () => {
       return { done: run(["login", ...words], services), said: () => said };
     };
     const first = login([node.serviceUrl]);
-    // The program that opens pages makes the file before it writes into it.
+    // The program that opens web pages creates the file before it writes into it.
     await until(() => existsSync(opened) && readFileSync(opened, "utf8").includes("\n"), 10_000, "the browser");
     const [page] = readFileSync(opened, "utf8").split("\n");
     expect(page).toMatch(/\/device\?user_code=[A-Z]{4}-[A-Z]{4}$/);
@@ -180,7 +179,7 @@ describe("signing in from the command line", () => {
     await approve(node, new URL(page!).searchParams.get("user_code")!);
     expect(await first.done).toBe(0);
     note(desktop);
-    // A sign-out ends the sign-in here and there, and the server is remembered.
+    // A sign-out ends the sign-in on the machine and on the server, and the server's URL stays stored.
     const { token: ended } = await token(undefined, desktop);
     const left = await desktop.run("logout");
     expect(left).toMatchObject({ code: 0, stdout: `Signed out at ${node.serviceUrl}.\n` });
@@ -193,7 +192,8 @@ describe("signing in from the command line", () => {
     await approve(node, /Code {2}(\S+)/.exec(again.said())![1]!);
     expect(await again.done).toBe(0);
     note(desktop);
-    // No browser opens if there is no desktop, if it is on another machine, or if nobody sees the output.
+    // No browser is opened if there is no desktop, if the desktop is on another machine, or if the output is not a
+    // terminal.
     const { terminal } = shell({ environment }).services;
     const seen = { ...terminal, width: 80 };
     for (const where of [

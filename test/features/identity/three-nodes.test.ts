@@ -1,5 +1,5 @@
-// Somebody leaves, on three nodes with one database: what runs in their name ends everywhere within a second of the
-// issuer's logout.
+// A person signs out at the issuer, while three nodes with one database serve the person's requests: all of them end
+// within a second of the issuer's logout request.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";
 import { busyness } from "../../harness/busyness.ts";
@@ -57,7 +57,7 @@ test("a leaver's running streams end within a second of a back-channel logout, o
   const xsrf = /name="xsrf" value="([^"]+)"/.exec(there.text)![1]!;
   await browser.send(there, "/session/end/confirm", { xsrf, logout: "yes" });
   const all = await Promise.all(ended);
-  // The second begins when the issuer's logout came in, by the clock of this machine.
+  // The second is measured from the arrival of the issuer's logout request, by this machine's clock.
   const said = /^.*"route":"\/oauth\/backchannel-logout".*$/m;
   await until(() => said.test(first.stderr()), 5_000, "the logout in the log");
   const { time, ms } = JSON.parse(said.exec(first.stderr())![0]) as { time: string; ms: number };

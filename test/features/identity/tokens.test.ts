@@ -1,4 +1,4 @@
-// Tokens of devices and workloads by a test issuer, which is away, refuses, or lies.
+// Tokens of devices and workloads, by a test issuer that is down, refuses requests, or lies.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { JWTPayload } from "jose";
 import { noBudget } from "../../../src/admin/store/budget.ts";
@@ -86,7 +86,7 @@ async function signedIn() {
   const device = await requestDevice(parts, { agent: "test/1", address: crypto.randomUUID() });
   if (device === "full") throw new Error("full");
   expect(await approveDevice(parts, current, { code: device.userCode, organizationId })).toBe(true);
-  // The session in the browser is over: its tokens have gone on to the device.
+  // The browser's session has ended: its tokens belong to the device now.
   expect(await currentSession(parts, "device", secret)).toBeNull();
   says();
   const tokens = await byDeviceCode(parts, device.deviceCode);
@@ -189,8 +189,8 @@ describe("an assertion of a workload", () => {
     await administration(db).giveMembership(id, membership, "cli:ann");
     expect(mayDo(await read())).toEqual([...scopes]);
     expect(await read()).toMatchObject({ rates: [{ limitedBy: "team" }] });
-    // The person's next token comes with the same membership, the one given by hand, although the rule that admits the
-    // token names no team.
+    // The person's next token gives the same membership, the one that an administrator gave, although the matching rule
+    // has no team.
     const again = await byAssertion(parts, await assertion({ sub: "job-4" }));
     expect(again.scopes).toEqual([...scopes]);
     expect(await read()).toMatchObject({ rates: [{ limitedBy: "team" }] });
@@ -214,7 +214,7 @@ describe("an assertion of a workload", () => {
     expect(await error(byAssertion(slow, await assertion({ exp: soon() })))).toBe("invalid_grant");
   });
 
-  // Tokens with other faults are tried in callers.test.ts: `verifiedAssertion` checks the tokens of both files.
+  // Tokens with other defects are tested in callers.test.ts: both files test `verifiedAssertion`.
   const wrong: Record<string, () => Promise<string>> = {
     "that is an ID token": () => assertion({ aud: "sluice" }),
     "of nobody": () => assertion({ iss: "https://evil.example" }),

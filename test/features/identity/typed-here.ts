@@ -1,4 +1,5 @@
-// Commands of a machine with the command line alone, run in this process: a process for each would cost half a second.
+// Runs commands of a machine that has the command line alone, within this process: starting a process for each would
+// take half a second.
 import { shell } from "../../admin/cli/shell.ts";
 import type { Laptop, Typed } from "../../harness/laptop.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Every kind of notice is received once in each format (signed JSON, Slack, Teams), however many nodes look for notices
- * to send.
+ * Every kind of notice is delivered once in each format (signed JSON, Slack, Teams), however many nodes look for
+ * notices to send.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { nodesOf } from "../../../src/admin/management/fleet-view.ts";
@@ -42,7 +42,9 @@ function channels(): { slack: Channel; teams: Channel } {
 const setting = { shares: [80, 100], keyExpiryDays: 14 };
 const acts = () => administration(store.db, { sealing: key });
 
-/** Sets one destination of each format (JSON, Slack, Teams), and returns their receivers, which keep what came. */
+/**
+ * Sets up one destination of each format (JSON, Slack, Teams), and returns their receivers, which record the messages.
+ */
 async function everywhere(owner: string | null) {
   const json = startReceiver(ending);
   const { slack, teams } = channels();
@@ -115,8 +117,8 @@ test("what lasts in the fleet is told to operators once, and once more when it i
     await store.setClock(new Date(began_ms + at_s * 1_000));
     await fleet.report({ ...first, engines: gpu(engine), certificateExpiresAt });
     await fleet.report({ ...second, engines: gpu(engine), problems, certificateExpiresAt });
-    // If several nodes look for new notices at the same time, only one of them does it. So this node tries until it has
-    // looked.
+    // If several nodes look for new notices at the same time, only one of them does the work. So this call is repeated
+    // until it has done the work.
     for (let isDone = false; !isDone; )
       await noticeQueue(store.db, key).look((reports, now) => {
         isDone = true;
@@ -126,7 +128,7 @@ test("what lasts in the fleet is told to operators once, and once more when it i
   const began_ms = Date.now();
   const came = (count: number) => until(() => [json, slack, teams].every(({ got }) => got.length >= count), 20_000);
   await say(0, "closed", []);
-  // A failure of a moment makes no notice.
+  // A short failure causes no notice.
   await say(1, "open", ["database: away"]);
   await say(5, "closed", []);
   await say(6, "open", ["database: away"]);

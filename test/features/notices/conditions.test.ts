@@ -1,4 +1,4 @@
-/** The states of the fleet that operators are told of. */
+/** The states of the fleet about which operators get a notice. */
 import { expect, test } from "bun:test";
 import { conditionsOf, type ReportedNode, strayAnswer } from "../../../src/features/notices/conditions.ts";
 

@@ -1,4 +1,4 @@
-/** How notices are shown: in Slack and Teams as both document it, and by mail, with whatever names people chose. */
+/** The text of notices in Slack's and Teams' documented formats and by mail, with names of any characters. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { deliver, withoutUrl } from "../../../src/features/notices/deliver.ts";
@@ -23,7 +23,7 @@ afterAll(() => {
 });
 
 const at = "2026-11-30T08:00:00.000Z";
-/** The details of notices of all kinds, with a name that somebody chose. */
+/** The details of notices of all kinds, with a name that a user chose. */
 const details = (name: string) => ({
   ...{ subject: "team", name, models: null, window: "week", share_percent: 80, key_id: "key_1", expires_at: at },
   ...{ used: { amount: "8.000000000", currency: "USD" }, limit: { amount: "10.000000000", currency: "USD" } },
@@ -33,8 +33,8 @@ const details = (name: string) => ({
   value: { amount: "10.000000000", currency: "USD" },
 });
 /**
- * The details of a person's request for a higher limit: `limit` names the limit, where other kinds of notices have its
- * amount.
+ * The details of a notice about a person's request for a higher limit. Its `limit` is the limit's name, while that of
+ * other notices is an amount.
  */
 const asking = {
   ...{ limit: "month", organization: "acme", state: "approved", until: at, reason: null },

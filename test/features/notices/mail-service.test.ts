@@ -1,6 +1,6 @@
 /**
- * Mail as its readers meet it, with a running node and a real mail server: a test mail, the link that unsubscribes
- * nobody when a scanner follows it, the decision on a request for a higher limit, and what nobody is shown or may do.
+ * Mail from a running node through a real mail server: a test mail; the unsubscribe link, which does nothing when a
+ * scanner opens it; the decision on a request for a higher limit; and what recipients must not see or do.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -28,7 +28,7 @@ beforeAll(async () => {
   });
   for (const [name, group] of Object.entries({ lea: "leads", ann: "research" }))
     node.provider.claims.set(name, { name, email: `${name}@x.test`, email_verified: true, groups: [group] });
-  // Both are known by their first sign-in; Ann's is by a command, as she asks by a command later.
+  // A person is known after the first sign-in. Ann signs in by a command, because she later uses one for her request.
   node.provider.account = "lea";
   await new Browser().visit(`${node.consoleUrl}/sign-in`);
   node.provider.account = "ann";
@@ -63,7 +63,7 @@ test("who only follows the link unsubscribes nobody; one POST does, again and ag
   const asked = await (await fetch(link)).text();
   expect(asked).toContain('<form method="post">');
   expect(await unsubscribed()).toEqual([]);
-  // Sends what a mail program sends: no cookie, and no origin.
+  // Sends the request that a mail program sends for one-click unsubscribe: without a cookie and without an Origin.
   const oneClick = (url: string) =>
     fetch(url, { method: "POST", body: new URLSearchParams({ "List-Unsubscribe": "One-Click" }) });
   for (let time = 0; time < 2; time++) expect((await oneClick(link)).status).toBe(200);
@@ -84,7 +84,7 @@ test("who only follows the link unsubscribes nobody; one POST does, again and ag
   expect(elsewhere.status).toBeGreaterThanOrEqual(400);
   const audit = await node.sluice.cli("audit", "list");
   expect(audit.stdout).toMatch(/notice\.unsubscribe/);
-  // The audit trail has no mail address, as nobody can delete what the trail says.
+  // The audit log contains no mail address, because its entries cannot be deleted.
   expect(audit.stdout).not.toContain("@x.test");
 });
 

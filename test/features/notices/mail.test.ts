@@ -1,6 +1,6 @@
 /**
- * Notices by mail, over a real mail server: who gets a mail, and only once; and servers that refuse, are slow, gone, or
- * not to be trusted.
+ * Notices by mail, over a real mail server: who gets a mail, that it is sent once, and mail servers that refuse, are
+ * slow, are down, or have an untrusted certificate.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -26,7 +26,7 @@ const newMailbox = mailboxes(ending);
 const content = { subject: "x", text: "x\n", html: "<p>x</p>", at: new Date(0), unsubscribe: null };
 const mailTo = (to: string, name = "notice_1") => ({ ...content, to, name });
 
-/** Sends one mail; returns its refusal, and the failures that keep the server from being used. */
+/** Sends one mail. Returns the reason why it was refused, and the errors for which the server is not used. */
 async function sendOnce(server: MailServer, to = "ann@acme.example", wait_ms = 20_000) {
   const failures: unknown[] = [];
   const round = mailRound(server, { wait_ms, failed: (cause) => failures.push(cause) });

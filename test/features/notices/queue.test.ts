@@ -1,4 +1,4 @@
-/** Notices: what organizations are told by webhook, over real sockets and on both databases. */
+/** Notices to organizations by webhook, over real sockets and on both databases. */
 import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { noBudget } from "../../../src/admin/store/budget.ts";
 import { sealing } from "../../../src/config/sealed.ts";
@@ -50,7 +50,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
   afterEach(none);
 
   const node = () => startSender(ending, { queue: noticeQueue(store.db), consoleUrl: () => null });
-  /** A team with 100 nanos a week, and a key in it with 112 a month. */
+  /** Creates a team with 100 nanos a week, and a key in it with 112 a month. */
   async function teamAndKey(name = "research"): Promise<[string, string]> {
     const common = { organizationId: organization, actor: "cli:test" };
     const [teamId, id] = [`team_${newHex()}`, `key_${newHex()}`];
@@ -340,11 +340,11 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const [queue, other] = [noticeQueue(store.db), noticeQueue(await store.another())];
     const claims = (await Promise.all([queue.claim(10), other.claim(10)])).flat();
     expect(claims).toMatchObject([{ organizationId: organization, attempts: 1 }]);
-    // Claims at one instant skip each other's rows; the lease keeps later claims away.
+    // Concurrent claims skip each other's rows; the lease keeps later claims from them.
     expect(await other.claim(10)).toEqual([]);
     await store.setClock(new Date(Date.now() + 61_000));
     expect(await other.claim(10)).toMatchObject([{ id: claims[0]!.id, attempts: 2 }]);
-    // The first node comes to life again: it decides nothing about the notice any more.
+    // The first node reports its result only now, after its lease: that changes nothing any more.
     await queue.sent(claims[0]!, { problem: null }, null);
     expect(await findHook(acts, organization)).toMatchObject({ waiting: 1 });
     await store.setClock(null);
@@ -455,7 +455,7 @@ test("a webhook inside is not asked, one that redirects is not followed, one tha
   const hanging = startReceiver(ending, () => new Promise<never>(() => {}));
   expect(await sendWebhook(request(hanging.url), { ...open, wait_ms: 300 })).toBe("it did not answer within 0.3 s");
   expect(await sendWebhook(request("http://127.0.0.1:9/"), open)).toMatch(/^it cannot be reached/);
-  // This answer never ends: its head is enough.
+  // The body of this response never ends. Its status is enough.
   const endless = startReceiver(
     ending,
     () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(65_536)) })),
@@ -472,7 +472,7 @@ test("which addresses are public", () => {
     expect([address, isPublicAddress(address)]).toEqual([address, true]);
 });
 
-/** Sends a notice to a host whose name `look` resolves. */
+/** Sends a notice to a host name, which `look` resolves. */
 const sentTo = (look: (host: string) => Promise<string[]>) =>
   sendWebhook(request("https://hooks.example/notices"), { allowPrivate: false, wait_ms: 50 }, look);
 

@@ -1,4 +1,4 @@
-/** The URL of a channel is a secret: it is stored encrypted, and nothing that is printed, answered or logged has it. */
+/** The URL of a channel is a secret: it is stored encrypted, and no output, response or log line contains it. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
   service = await startService({
     more: "webhooks: { allow_private: true }",
     sluice: {
-      // The log is searched for these words at the end.
+      // The log is searched for these texts at the end.
       secrets: [slack.secret, teams.secret],
       env: { SLUICE_SECRET_KEY: secretKey, DATABASE_URL: database.url },
     },
@@ -35,14 +35,14 @@ const printed: string[] = [];
 async function sluice(...words: string[]) {
   const ran = await service.json(...words).then(
     (answer) => ({ code: 0, said: JSON.stringify(answer) }),
-    // The harness puts the typed words before the output; they are left out.
+    // The harness puts the command line before its output; it is removed here.
     (refusal: Error) => ({ code: 1, said: refusal.message.split(" answered 1: ").at(-1)! }),
   );
   printed.push(ran.said);
   return ran;
 }
 
-/** Every row of every table as text. */
+/** Every row of every table, as text. */
 async function dumped(): Promise<string> {
   const db = await serverDatabase(database.url);
   const tables = await db.query<{ name: string }>(
@@ -112,7 +112,7 @@ test("without SLUICE_SECRET_KEY no channel is set, and without smtp no mail; the
   expect(examined).toContain("secrets of webhooks are in the database in plain text");
   expect(examined).not.toContain("no notices are sent there");
   expect(channel).toContain("set SLUICE_SECRET_KEY first");
-  // The harness repeats the typed words before what the command said.
+  // The harness puts the command line before the command's output.
   expect(String(channel).split(" answered 1: ").at(-1)).not.toContain(slack.secret);
   expect(mail).toContain("This service sends no mail. An operator sets smtp in sluice.yaml first.");
 });

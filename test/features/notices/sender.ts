@@ -1,11 +1,11 @@
-// The part of a node that sends notices, and receivers of them, for tests; both end with the test that started them.
+// Starts a node's sender of notices, and receivers of notices, for tests. Both are stopped after the test.
 import { notices } from "../../../src/features/notices/sending.ts";
 
 type Ending = (() => unknown)[];
 type Parts = Parameters<typeof notices>[0];
 
 /**
- * Looks for notices and sends them every 20 ms. The result's `given` has what failed, and the problems of notices that
+ * Looks for notices and sends them, every 20 ms. The result's `given` records errors, and the problems of notices that
  * were given up.
  */
 export function startSender(ending: Ending, parts: Pick<Parts, "queue"> & Partial<Parts>) {
@@ -34,7 +34,7 @@ interface Got {
   notice: { id: string; type: string; organization: string; data: Record<string, unknown> };
 }
 
-/** A receiver of signed JSON. It responds with what `answer` returns, which is given how many notices came before. */
+/** A receiver of signed JSON. It responds with the result of `answer`, which gets the number of earlier notices. */
 export function startReceiver(
   ending: Ending,
   answer: (before: number) => Response | Promise<Response> = () => new Response(),

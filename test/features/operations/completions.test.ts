@@ -1,11 +1,11 @@
-/** POST /v1/completions: what a client may rely on, with streaming and without, in front of an engine over HTTP. */
+/** POST /v1/completions: the guarantees for clients, with and without streaming, in front of an engine over HTTP. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { engineModel, eventsOf, kindModels, refusalOf, startService, words } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 
-/** The requests to an engine of llama.cpp's form, which has `/infill` beside `/v1`. */
+/** The requests that reached an engine with llama.cpp's paths, which has `/infill` beside `/v1`. */
 const infilled: { path: string; body: Record<string, unknown> }[] = [];
 const llama = Bun.serve({
   port: 0,

@@ -1,4 +1,4 @@
-/** POST /v1/embeddings, /v1/rerank and /v2/rerank: what a client may rely on, in front of an engine over HTTP. */
+/** POST /v1/embeddings, /v1/rerank and /v2/rerank: the guarantees for clients, in front of an engine over HTTP. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { ids_max } from "../../../src/features/operations/contract.ts";
@@ -83,7 +83,7 @@ test("a null means that the field is absent: no engine is sent one", async () =>
 const embedded = (body: object) => answerOf<Embedded>(embed(body));
 const ranked = (body: object, path?: string) => answerOf<Ranked>(rank(body, path));
 
-/** The engine's own answer to the same request. */
+/** The engine's own response to the same request. */
 const direct = <One extends Answer>(path: string, body: object) =>
   answerOf<One>(
     fetch(service.engine.url + path, {

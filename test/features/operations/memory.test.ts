@@ -1,6 +1,6 @@
 /**
- * The memory of a node while it embeds as much as one request may have, ten requests at once: 2,048 inputs of 8 KB each, and
- * answers of 33 MB, of which a node holds 1 MiB back (src/features/operations/reader.ts).
+ * The memory of a node while it serves ten concurrent embedding requests of the maximum size: 2,048 inputs of 8 KB
+ * each, and responses of 33 MB, of which the node buffers 1 MiB (src/features/operations/reader.ts).
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { forgetPeak, peak_bytes, resident_bytes } from "../../attacks/process.ts";
@@ -14,14 +14,14 @@ const dimensions = 3_072;
 const body_bytes = inputs * input_bytes;
 const answer_bytes = Math.floor(inputs * dimensions * 4 * (4 / 3));
 
-/** The bound for each request: its body twice (as it came, and as it is parsed or sent), and 8 MiB for its answer. */
+/** The bound per request: its body twice (as received, and as parsed or sent), and 8 MiB for its response. */
 const request_bytes_max = 2 * body_bytes + 8 * mebibyte;
 
 const vector = Buffer.from(new Float32Array(dimensions).fill(0.0180422).buffer).toString("base64");
 const item = (index: number) =>
   `${index === 0 ? "" : ","}{"object":"embedding","index":${index},"embedding":"${vector}"}`;
 
-/** An engine that writes its answer as fast as it is read. */
+/** An engine that sends its response as fast as it is read. */
 const engine = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
@@ -64,7 +64,7 @@ afterAll(async () => {
   await engine.stop(true);
 }, 60_000);
 
-/** Asks for embeddings; returns the number of bytes in the answer, which is read and not kept. */
+/** Requests embeddings. Returns the size of the response in bytes, which is read and discarded. */
 async function embedded(body: string): Promise<number> {
   const response = await fetch(`${service.url}/v1/embeddings`, {
     method: "POST",

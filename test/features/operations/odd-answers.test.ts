@@ -1,6 +1,6 @@
 /**
- * Engines' odd answers. A wrong one fails and costs nothing, and another engine is asked; a right one is passed on
- * unchanged.
+ * Unusual responses of engines. An invalid one fails, costs nothing, and another engine is tried; a valid one is passed
+ * on unchanged.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -13,7 +13,7 @@ import { until } from "../../harness/until.ts";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** The body of the odd engine's answer to the next request, unchanged. */
+/** The body of the fake engine's response to the next request. */
 let said: string | ReadableStream<Uint8Array> = "";
 const odd = Bun.serve({
   port: 0,
@@ -118,7 +118,7 @@ const packed = '"AAAAAA=="';
 
 test("vectors of another length than was asked for are the request's fault, and not the engine's, which goes on", async () => {
   for (let round = 0; round < 6; round++) {
-    // Vectors that are too short: as a list of two numbers, and as the base64 of one.
+    // The vectors are shorter than the model's: once as a list of two numbers, once as the base64 of one number.
     said = answer(round % 2 === 0 ? [vector(0), vector(1)] : [vector(0, packed), vector(1, packed)]);
     const refused = await service.post("/v1/embeddings", { model: alone, input: ["a", "b"], dimensions: 8 });
     expect(await refusalOf(refused)).toEqual([400, "unsupported_feature", "dimensions"]);
@@ -167,7 +167,7 @@ describe("vectors that are asked for in base64, and that the engine writes as li
     ] as const) {
       said = answer([vector(0, first), vector(1, "[0.5,1]")]);
       expect([first, (await asks(dimensions)).status]).toEqual([first, status]);
-      // Failures in a row would close the engine's route.
+      // A valid response in between: failures in a row would stop requests to the engine.
       said = answer([vector(0), vector(1)]);
       expect((await asks()).status).toBe(200);
     }
@@ -203,7 +203,7 @@ test("fields that are left out are named once an hour in the log, and a null is 
   said = answer([vector(0), vector(1)], ',"warnings":[],"nothing":null,"usage":{"prompt_tokens":5},"created":1');
   for (let at = 0; at < 3; at++) expect((await embed(alone)).status).toBe(200);
   await until(() => named().length > 0);
-  // Once this later line is in the log, all of the earlier ones are.
+  // The log is written in order: once this later line is there, all of the earlier ones are.
   said = answer([vector(0), vector(1)], ',"other":1');
   expect((await embed(alone)).status).toBe(200);
   await until(() => lines().some((line) => line.includes('"fields":["data.secret","other"]')));
@@ -294,8 +294,8 @@ test("however an answer is cut, the same is kept of it, and any other input is a
     embedding: fc.oneof(fc.array(fc.double({ noNaN: true, noDefaultInfinity: true })), fc.string({ unit: "binary" })),
     other: fc.jsonValue(),
   });
-  // Small and large pieces: a number that lies within one piece is read by other code than a number that is cut between
-  // two.
+  // Chunks of various sizes, because a number within one chunk is parsed by other code than a number that is split
+  // across two.
   const size = fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 10, max: 10_000 }));
   const sizes = fc.array(size, { minLength: 1, maxLength: 5 });
   const whole = fc.record({ data: fc.array(item), usage: fc.jsonValue(), x: fc.jsonValue() });

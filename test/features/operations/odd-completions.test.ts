@@ -1,4 +1,4 @@
-/** Engines' odd answers to completions: an echo of the prompt, and tokens that have no text of their own. */
+/** Unusual responses of engines to completions: an echo of the prompt, and tokens that have no text of their own. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { eventsOf, startService, words } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";
@@ -15,7 +15,7 @@ interface Chunk {
   usage?: { prompt_tokens: number; completion_tokens: number } | null;
 }
 
-/** The odd engine's answer to the next request: whole, or the chunks of a stream. */
+/** The fake engine's response to the next request: a whole one, or the chunks of a stream. */
 let said: Chunk | Chunk[] = [];
 const odd = Bun.serve({
   port: 0,
@@ -42,7 +42,7 @@ afterAll(async () => {
   await odd.stop(true);
 }, 60_000);
 
-/** A chunk, or a whole answer, with this choice. */
+/** A chunk, or a whole response, with this choice. */
 const chunk = (text: string, finish_reason: string | null = null): Chunk & { choices: Choice[] } => ({
   choices: [{ index: 0, text, finish_reason }],
 });

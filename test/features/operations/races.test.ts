@@ -1,4 +1,7 @@
-/** Hundreds of embeddings at once where there is room for five: five are answered, and all others refused with the reason. */
+/**
+ * Hundreds of concurrent embedding requests against a limit that fits five: five succeed, and all others are refused
+ * with the reason.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";
 import { times } from "../../harness/depth.ts";
@@ -14,12 +17,15 @@ setDefaultTimeout(240_000);
 
 const [requests, room] = [times(300, 1_000), 5];
 const patience_ms = 100_000;
-/** Token ids are counted exactly: each request holds, and is charged, 10 × 100 nanos. */
+/** Token IDs are counted exactly: each request holds, and is charged, 10 tokens at 100 nanos. */
 const input = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 const request_nanos = 1000;
 const model = "acme/embed-1";
 
-/** The engine answers no request before the gate is open, so that none makes room for another. */
+/**
+ * The engine responds to no request before this promise resolves, so that no request ends and frees a part of the
+ * limit.
+ */
 let gate = Promise.withResolvers<void>();
 let asked = 0;
 const engine = Bun.serve({
@@ -55,7 +61,7 @@ interface Answered {
   message: string;
 }
 
-/** Sends all requests at once: all connections are open before the first request is sent. */
+/** Opens a connection for each request, and then sends all requests at the same time. */
 async function race(nodes: readonly Sluice[], key: string): Promise<Answered[]> {
   [gate, asked] = [Promise.withResolvers(), 0];
   const body = JSON.stringify({ model, input });
@@ -93,7 +99,7 @@ describe.each([
     database = count > 1 ? await migratedDatabase() : null;
     const env: Record<string, string> = database ? { DATABASE_URL: database.url, REDIS_URL: await redisUrl() } : {};
     for (let at = 0; at < count; at++) {
-      // The first node makes the organization and its key.
+      // The first node creates the organization and its key.
       const other = at > 0 ? { dataDir: "unused" } : {};
       nodes.push(await startSluice({ store: "pglite", config, env, ...other }));
     }
@@ -116,14 +122,14 @@ describe.each([
   test("a plan's concurrency", async () => {
     const key = await keyOn("few");
     await raced(key, "concurrency_limit_exceeded", "5");
-    // The five requests have ended, and their room is free again.
+    // The five requests have ended, and no longer count against the limit.
     await until(async () => (await next(key)).status === 200);
   });
 
   test("a window's nanos", async () => {
     const key = await keyOn("small");
     await raced(key, "usage_reserved", "$0.000005");
-    // The window is used up to the last nano, as soon as the five are settled.
+    // Once the five requests are settled, the window is used up to the last nano.
     const shareUsed = async () => {
       const shown = await (await nodes[0]!.fetch("/v1/service/usage", { key })).json();
       return (shown as { session: { usage_percent: number } }).session.usage_percent;

@@ -1,6 +1,5 @@
 /**
- * Receipts of operations whose answers are passed on as the engine wrote them: what was charged follows from the
- * receipt alone.
+ * Receipts of operations whose responses are passed on unchanged: the charge can be computed from the receipt alone.
  */
 import { afterAll, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
@@ -19,8 +18,8 @@ const service = await startService({ hasKinds: true, extraModels: searched });
 afterAll(() => service.stop(), 60_000);
 
 /**
- * The nanos owed for a receipt: tokens at their prices, and searches at theirs, each rounded up to a nano:
- * docs/design/usage.md, Receipts.
+ * The nanos owed by a receipt: its tokens and its searches at their prices, each sum rounded up to a nano
+ * (docs/design/usage.md, Receipts).
  */
 function owed({ usage, prices }: RequestReceipt): number {
   const { input, cached_input, cache_write, output, search = { amount: "0" } } = prices!;

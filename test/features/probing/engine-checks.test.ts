@@ -1,5 +1,6 @@
 /**
- * Engines that are checked, and whose load is read: which answers count as healthy, and how often an engine is asked.
+ * Health checks of engines, and reading their load: which responses count as healthy, and how often an engine is
+ * checked.
  */
 import { expect, test } from "bun:test";
 import type { Get } from "../../../src/core/upstream/http1/client.ts";

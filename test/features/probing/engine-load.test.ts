@@ -1,4 +1,4 @@
-/** How engines report their load, by their own names for it. */
+/** The metrics in which each kind of engine reports its load. */
 import { expect, test } from "bun:test";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { isCrowded, engineLoadOf as loadOf } from "../../../src/features/probing/engine-load.ts";

@@ -1,6 +1,6 @@
 /**
- * Host names that are resolved again and again, on a virtual clock: when the name server is asked, which addresses are
- * in force, and what is forgotten.
+ * Periodic resolution of host names, on a virtual clock: when the name server is asked, which addresses are in use, and
+ * that data of removed names is deleted.
  */
 import { expect, test } from "bun:test";
 import { identityOf, pool } from "../../../src/core/routing/choose.ts";
@@ -20,7 +20,7 @@ function upstream(more: Partial<Upstream> = {}): Upstream {
   return upstreamOf("http://engines.test:8000/v1", { name: "vllm", resolve: resolving, ...more });
 }
 
-/** The resolution of a node's host names, with a name server that answers as the test says. */
+/** The resolution of a node's host names, with a name server whose responses the test sets. */
 function rig(...first: Upstream[]) {
   const clock = new VirtualClock();
   const asked: { host: string; at_ms: number }[] = [];
@@ -174,14 +174,15 @@ test("after 100,000 changes nothing is known of addresses that are gone", async 
   };
   for (let count = 0; count < 2_000; count++) change(count);
   const before = heap_bytes();
-  // The memory is measured early as well, because anything that is kept makes each change slower.
+  // The growth is measured after few and after many changes: data that were never freed would make each change slower.
   for (const [from, to] of [
     [2_000, 5_000],
     [5_000, 102_000],
   ] as const) {
     for (let count = from; count < to; count++) change(count);
     expect(parts.tallies.read()).toHaveLength(2);
-    // Less than 43 bytes a change, which is less than an entry of a map; other files of this process leave over 2 MiB.
+    // The bound is less than 43 bytes per change, which is less than an entry of a map. It cannot be much lower,
+    // because other test files in this process leave over 2 MiB.
     expect(heap_bytes() - before).toBeLessThan(4 * 1024 * 1024);
   }
 }, 60_000);

@@ -1,4 +1,4 @@
-/** Which addresses of a name are used, after each answer of the name server. */
+/** Which addresses of a host name are used after each response of the name server. */
 import { describe, expect, test } from "bun:test";
 import {
   afterAnswer,
@@ -80,9 +80,9 @@ describe("nothing is taken away", () => {
     const last = at(first, [], 1_000 + empty_kept_ms - 1);
     expect(last).toMatchObject({ addresses: two.addresses, problem: "empty" });
     expect(at(last, [], 1_000 + empty_kept_ms)).toMatchObject({ addresses: [], problem: "empty" });
-    // An answer with addresses in between starts the period anew.
+    // A response with addresses in between restarts the period for which old addresses are kept.
     expect(at(at(last, ["10.0.0.2"]), [], 1_000 + empty_kept_ms).addresses).toEqual(["10.0.0.2"]);
-    // An address of this machine itself is no better than none.
+    // A response with an address of this machine itself is treated like one without addresses.
     expect(at(first, ["127.0.0.1"], 1_000 + empty_kept_ms)).toMatchObject({ addresses: [], problem: "own" });
   });
 });

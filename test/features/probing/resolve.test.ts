@@ -1,6 +1,4 @@
-/**
- * What DNS servers say of a name, over real sockets: addresses, that there is none, or that the servers cannot tell.
- */
+/** DNS look-ups over real sockets: the servers return addresses, that there are none, or an error. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { AddressFamily } from "../../../src/core/upstream/target.ts";
 import { type ResolvedAddresses, resolve } from "../../../src/features/probing/resolve.ts";

@@ -1,4 +1,7 @@
-/** A background response that is complete is shown so once it is stored: whoever sees its end can continue from it. */
+/**
+ * A background response is reported as completed only once it is stored, so a client that sees its end can continue
+ * from it.
+ */
 import { expect, test } from "bun:test";
 import type { Call } from "../../../src/core/http/call.ts";
 import { cancelResponse, getResponse } from "../../../src/features/responses/operations.ts";
@@ -30,7 +33,7 @@ test.each([
     isTold = true;
   });
   await until(() => looks > 0 || isTold, 2_000, "a look whether the run is settled");
-  // Its run is settled after its response was stored.
+  // The settlement of the request comes after the response was stored, and is still missing.
   expect(isTold).toBe(false);
   isSettled = true;
   expect(await ((await telling) as Response).json()).toMatchObject({ id, status });

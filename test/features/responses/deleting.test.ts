@@ -1,4 +1,6 @@
-/** The deletion of a background response: nothing of it is left, although its end is being stored or a store is away. */
+/**
+ * The deletion of a background response removes all its data, even while its end is being stored or a store is down.
+ */
 import { expect, test } from "bun:test";
 import type { Call } from "../../../src/core/http/call.ts";
 import { followCancels } from "../../../src/features/responses/background.ts";
@@ -9,7 +11,7 @@ import { until } from "../../harness/until.ts";
 const id = `resp_${"0".repeat(32)}`;
 const principal = { organization: { id: name.organizationId, keepsContent: true }, person: null };
 
-/** A background response that is complete, and not in the store of responses yet. */
+/** A background response that is complete, but not yet in the store of responses. */
 function completed() {
   const kept = openAnswer({ state: "ended", responseId: id, response: JSON.stringify({ id, status: "completed" }) });
   const it = {

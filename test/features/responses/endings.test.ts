@@ -1,6 +1,6 @@
 /**
- * A stream whose node is gone ends in its protocol's failure, whatever was written before: nothing, a part, or all but
- * the end. The decoder for engines of that protocol, which accepts no end without a reason, reads the stream as failed.
+ * A stream whose node is gone ends with its protocol's error, whatever was stored before: nothing, a part, or
+ * everything but the end. The decoder for engines of that protocol reads such a stream as failed.
  */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -37,7 +37,7 @@ const endingFor = (name: keyof typeof wires) => endingOf({ operation: operations
 const protocolOf = (name: keyof typeof wires) =>
   ({ caller: callers[name], upstream: upstreams[name], wire: wires[name] }) as unknown as Protocol;
 
-/** The frames of a stream: two heartbeats, and then the answer. */
+/** The frames of a stream: two heartbeats, and then the response. */
 function written({ caller, wire }: Protocol): string[] {
   const encoder = caller.stream.encoder(wire as never, { requestId, identity, inputTokensEstimate: 1 });
   const beats = [encoder.heartbeat(), encoder.heartbeat()];

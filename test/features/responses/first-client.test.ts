@@ -1,4 +1,4 @@
-/** What is written to the log of a kept answer, and when it ends. */
+/** The log in which a response is stored for later readers: its content and its end. */
 import { expect, test } from "bun:test";
 import type { SseOptions } from "../../../src/core/http/stream.ts";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -14,7 +14,7 @@ const encoder = {
 };
 const options: SseOptions = { encoder, heartbeat_ms: 4, headers: {} };
 
-/** A log, whose end takes until `ends` resolves. */
+/** A log whose end is stored once `ends` resolves. */
 function keeping(ends: Promise<void>) {
   const it = { text: "", isEnding: false };
   const end = async () => {
@@ -40,7 +40,7 @@ test("no heartbeat comes behind the end of a log, however long the end takes to 
   const over = logged({ head: [], pending: null, rest: events(Promise.resolve()) }, options, ends.keeps);
   await until(() => ends.it.isEnding, 2_000, "the end");
   const { text } = ends.it;
-  // The other log tells the time: it has heartbeats.
+  // The heartbeats in the other log show that enough time has passed for one.
   const before = runs.it.text.length;
   await until(() => runs.it.text.length > before + 50, 5_000, "heartbeats of an answer that goes on");
   expect(ends.it.text).toBe(text);

@@ -1,4 +1,4 @@
-/** Who follows a background response whose log is lost, or that is deleted, learns how it ended. */
+/** A client that follows a background response whose log is lost, or that is deleted, learns how the response ended. */
 import { expect, test } from "bun:test";
 import type { Call } from "../../../src/core/http/call.ts";
 import type { HttpAnswer } from "../../../src/core/http/frame.ts";
@@ -16,8 +16,8 @@ const frame = (type: string, more: object, number: number) =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...more }).slice(0, -1)},"sequence_number":${number}}\n\n`;
 
 /**
- * The events of a followed response with this state, whose log has lost all after its first event. `isDeleted`: the
- * response was deleted after that event.
+ * The events that a follower gets of a response with this state, whose log has lost all events after the first.
+ * `isDeleted`: the response was deleted after that event.
  */
 async function followed(
   state: Partial<Kept>,

@@ -1,4 +1,7 @@
-/** The log of a background response counts in its organization's bytes by its size, whoever has ended the response. */
+/**
+ * The log of a background response counts with its full size in its organization's stored bytes, no matter whether its
+ * node or another one ended it.
+ */
 import { expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
@@ -35,7 +38,7 @@ test("of one that was cancelled, by the node that wrote the log", async () => {
   expect(measured).toEqual([head.length + text.length + "failed;".length]);
 });
 
-/** The sizes that are noted of a response whose node is gone, as a reader of its log looks at it. */
+/** The sizes that are recorded for a response whose node is gone, when a reader calls `look` on its log. */
 async function ofGone(look: (needs: ReturnType<typeof needsOf>, kept: ReturnType<typeof openAnswer>) => unknown) {
   const kept = openAnswer({ responseId: "resp_1", response: JSON.stringify(begun) });
   const sizes: number[] = [];

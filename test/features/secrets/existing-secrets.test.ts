@@ -1,4 +1,4 @@
-/** Tests for docs/design/keys.md, Keys that exist. */
+/** Tests of the set of existing keys: docs/design/keys.md, Keys that exist. */
 import { expect, test } from "bun:test";
 import { existingSecrets } from "../../../src/features/secrets/existing-secrets.ts";
 import { Fingerprints } from "../../../src/features/secrets/fingerprints.ts";
@@ -7,7 +7,7 @@ import { until } from "../../harness/until.ts";
 
 const hash = (of: string) => Bun.SHA256.hash(of) as Uint8Array;
 
-/** A store of secrets in which each name is a separate piece; each read of a piece waits until the test answers it. */
+/** A fake store in which each name is a separate batch of keys. Each read of a batch waits until the test sends it. */
 function held(names: () => string[], entries_max?: number) {
   const asked: (() => void)[] = [];
   const failures: unknown[] = [];
@@ -62,7 +62,7 @@ test("what was read counts at once, piece by piece; a start waits for the last o
   await reading;
   expect(existing.has(hash("oldest"))).toBe(true);
   expect(existing.count()).toBe(2);
-  // What is left waits for the next reading.
+  // The wait of 2000 ms is cancelled. Only the timer for the next reading is left.
   expect(waits.filter(({ ms }) => ms === 2000)).toEqual([]);
 
   const slow = held(() => ["one"]);
@@ -95,7 +95,7 @@ test("whoever asks for a reading while one is under way gets one that began late
   const { existing, answer } = held(() => names);
   existing.reload();
   await Bun.sleep(0);
-  // The first reading has already passed the place at which the new name is inserted.
+  // The first reading is already past the position at which the new name is inserted.
   names.unshift("missed");
   existing.reload();
   for (let pieces = 0; pieces < 4; pieces++) await answer();

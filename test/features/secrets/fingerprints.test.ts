@@ -16,7 +16,7 @@ test("what was added is found, alone and among a hundred thousand others, and no
 });
 
 test("it holds what a Set of the same texts holds, whatever the bytes, one by one and many at once", () => {
-  // Only a few different bytes, so that many fingerprints begin at the same place.
+  // Only a few different byte values, so that many fingerprints share a position in the table.
   const fingerprint = fc.array(fc.constantFrom(0, 1, 128, 255), { minLength: 8, maxLength: 8 });
   fc.assert(
     fc.property(fc.array(fingerprint), fc.array(fingerprint), fingerprint, (singly, together, asked) => {
@@ -25,7 +25,8 @@ test("it holds what a Set of the same texts holds, whatever the bytes, one by on
       set.add(Uint8Array.from(together.flat()));
       const expected = new Set([...singly, ...together].map(String));
       const isThere = (one: number[]) => set.has(Uint8Array.from(one));
-      // Eight zeros are stored as the fingerprint 0,0,0,0,1,0,0,0, so neither of the two is asked for.
+      // Eight zeros are stored as the fingerprint 0,0,0,0,1,0,0,0, so the set cannot distinguish these two, and neither
+      // is looked up.
       const isFair = (one: number[]) => one.some((byte) => byte !== 0) && String(one) !== "0,0,0,0,1,0,0,0";
       return (
         [...singly, ...together].every(isThere) && (!isFair(asked) || isThere(asked) === expected.has(String(asked)))

@@ -7,7 +7,7 @@ import { gathered, said, streamed, tools, type Wire, whole } from "./ask.ts";
 const simulator = await startSimulator();
 afterAll(() => simulator.stop());
 
-/** Sends the same request with and without a stream, and takes both answers apart in the same way. */
+/** Sends the same request with and without streaming, and parses both responses into the same form. */
 async function both(body: object) {
   const reply = await whole(simulator, body);
   const stream = await streamed(simulator, { ...body, stream_options: { include_usage: true } });

@@ -1,4 +1,4 @@
-/** How the simulator's tests speak to the simulator: over a socket, with the answers taken apart. */
+/** Helpers with which the simulator's tests send it requests over a socket and parse the responses. */
 
 import { SseDecoder } from "../../../src/core/sse/decode.ts";
 import type { Simulator } from "../../harness/simulator.ts";
@@ -21,24 +21,24 @@ export async function jsonOf(response: Response | Promise<Response>): Promise<Wi
   return (await response).json();
 }
 
-/** Asks for one answer without streaming, and returns its JSON. */
+/** Sends an unstreamed request, and returns the parsed JSON. */
 export function whole(simulator: Simulator, body: object): Promise<Wire> {
   return jsonOf(post(simulator, body));
 }
 
 export interface Streamed {
-  /** The events that are JSON. */
+  /** The parsed data of the events that are JSON. */
   chunks: Wire[];
-  /** The data of all events. */
+  /** The data of all events, unparsed. */
   data: string[];
   text: string;
   bytes: Uint8Array;
-  /** The bytes of each read. */
+  /** The bytes of each read from the connection. */
   reads: Uint8Array[];
   broken: boolean;
 }
 
-/** Asks for a stream, and returns all of it, or what came before it broke. */
+/** Requests a stream, and returns all of it, or the part that came before it broke. */
 export async function streamed(simulator: Simulator, body: object): Promise<Streamed> {
   const response = await post(simulator, { stream: true, ...body });
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
@@ -62,7 +62,7 @@ function json(data: string): Wire[] {
   }
 }
 
-/** What the chunks of one choice add up to, as a client would gather them. */
+/** Combines the chunks of one choice, as a client would. */
 export function gathered(chunks: Wire[], index = 0) {
   const message: Wire = { content: null, reasoning: null, refusal: null, calls: [] as Wire[] };
   let finish: string | null = null;

@@ -80,7 +80,7 @@ test("a client that does not read holds generation back", async () => {
     },
   });
   let seen = -1;
-  // Once no token was generated for a while, the buffers between the simulator and the client are full.
+  // When no token is generated for a while, the buffers between the simulator and the client are full.
   await until(() => last().tokens > 0);
   while (seen !== last().tokens) {
     seen = last().tokens;

@@ -6,7 +6,7 @@ const simulator = await startSimulator();
 afterAll(() => simulator.stop());
 
 const stream_options = { include_usage: true };
-/** The stream of an answer with these directives. */
+/** The stream of a response with these directives. */
 const told = (directives: string) =>
   streamed(simulator, { ...said(`Hi [simulator: ${directives}]`), stream_options, tools });
 const calls = ({ chunks }: Streamed): Wire[][] =>
@@ -14,7 +14,7 @@ const calls = ({ chunks }: Streamed): Wire[][] =>
 const fragments = (answer: Streamed) => calls(answer).flat();
 const kindsIn = ({ chunks }: Streamed) => chunks.map((chunk) => Object.keys(chunk.choices[0]?.delta ?? {})[0]);
 
-/** What each quirk does to a stream. */
+/** Checks of each quirk's effect on a stream. The key is the quirk's name. */
 const quirks: Record<string, (answer: Streamed) => void> = {
   crlf({ text, data }) {
     expect(text.replaceAll("\r\n", "")).not.toMatch(/[\r\n]/);

@@ -6,14 +6,14 @@ import { random } from "../../../src/features/simulator/text.ts";
 
 type Schema = Record<string, unknown>;
 
-/** Makes a value for a schema, and returns it with an independent validator's opinion of it. */
+/** Generates a value for a schema, and returns it with an independent validator's verdict. */
 function verdict(schema: Schema, seed = 1): { value: unknown; fits: boolean } {
   const value = satisfying(schema, random(seed));
   return { value, fits: Compile(schema).Check(value) };
 }
 
 describe("a value satisfies the schema that it was made for", () => {
-  // Keywords and edges that no schema of the property below has.
+  // Keywords and edge cases that the property below does not cover.
   test.each<[string, Schema]>([
     ["nothing asked", {}],
     ["const", { const: { a: [1] } }],

@@ -1,4 +1,4 @@
-// A stand-in for a collector, as far as a sender can see: it takes OTLP over HTTP in JSON, and remembers spans and metrics.
+// A fake OpenTelemetry collector: it accepts OTLP over HTTP in JSON, and records spans and metrics.
 
 export interface SpanSeen {
   name: string;
@@ -23,7 +23,7 @@ export interface Point {
 export interface Collector {
   url: string;
   spans: SpanSeen[];
-  /** The histogram points of the latest export. The key is the name of a metric. */
+  /** The histogram data points of the latest export. The key is the name of a metric. */
   metrics: Map<string, Point[]>;
   resource(): Record<string, unknown>;
   /** The bodies of all exports, unchanged. */
@@ -49,7 +49,9 @@ interface SentSpan extends Pick<SpanSeen, "name" | "traceId" | "spanId" | "paren
   status?: { code?: number };
 }
 
-/** Starts a collector. `status`: the status of its answers; with anything but 200, the collector takes nothing. */
+/**
+ * Starts a collector. `status` is the status of its responses; with any other than 200, the collector records nothing.
+ */
 export function startCollector(status = 200): Collector {
   const spans: SpanSeen[] = [];
   const metrics = new Map<string, Point[]>();

@@ -1,4 +1,7 @@
-/** Dashboards and alerts ask for metrics, labels and values that exist, and each alert has its runbook and its test. */
+/**
+ * Dashboards and alerts use only metrics, labels and label values that exist, and each alert has its runbook and its
+ * test.
+ */
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +28,7 @@ const queries = Object.entries(dashboards).flatMap(([name, panels]) =>
 );
 const all = [...queries, ...alerts.map(({ alert, expr }) => [alert, expr] as const)];
 
-/** Labels that the scrape itself adds, `namespace` in Kubernetes. */
+/** Labels that Prometheus itself adds when it scrapes, `namespace` in Kubernetes. */
 const given = ["job", "instance", "namespace"];
 
 function rowOf(metric: string): MetricRow | undefined {
@@ -34,7 +37,7 @@ function rowOf(metric: string): MetricRow | undefined {
   return metrics[metric] ?? (histogram?.type === "histogram" ? histogram : undefined);
 }
 
-/** What is wrong with a dashboard's or an alert's expression. */
+/** The mistakes in an expression of a dashboard or an alert. */
 function mistakesIn(expression: string): string[] {
   const known = new Set([...given, "le"]);
   const mistakes: string[] = [];
@@ -72,7 +75,7 @@ test.each([
   expect(mistakesIn(expression)).toEqual(mistakes);
 });
 
-/** Names that vLLM, Prometheus and exporters have for metrics of their own. */
+/** Metrics that vLLM, Prometheus itself and exporters define. */
 const shared =
   /^(http_requests_total|http_request_duration_seconds_\w+|process_(resident|cpu|open|max|start)\w+|build_info)$/;
 

@@ -1,4 +1,6 @@
-/** An operator sees, for each model, how far the engines' reports and the service's own counts differ. */
+/**
+ * Metrics show operators, for each model, how far the engines' reports differ from the service's own counts of tokens.
+ */
 import { expect, test } from "bun:test";
 import { divergence } from "../../../src/features/telemetry/divergence.ts";
 

@@ -1,4 +1,4 @@
-/** The rates that a process reports: how fast its counters rose in the last half minute. */
+/** The rates that a process reports: the increase of its counters per second in the last half minute. */
 import { expect, test } from "bun:test";
 import { flow, readingOf } from "../../../src/features/telemetry/flow.ts";
 import { instruments } from "../../../src/features/telemetry/registry.ts";

@@ -1,6 +1,6 @@
 /**
- * Tests of the list of organizations with the largest usage: it is short and exact, and nobody's usage is lost,
- * whichever organizations come.
+ * The list of the organizations with the largest usage is short and exact, and the usage of all others is summed up
+ * completely, in whatever order organizations appear.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";

@@ -1,6 +1,6 @@
 /**
- * The log stays readable: by level, without probes, and when something fails many times a second. A line says of a
- * request's caller enough to find the request by, and never content or a key.
+ * The log stays readable: it is filtered by level, leaves out probes, and limits repeated errors. Its line for a
+ * request identifies the caller, and never contains the request's content or a key.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -56,7 +56,7 @@ test("an event that floods is written so often, and then how many were left out;
   expect(of("ledger_unreachable")).toHaveLength(21);
   expect(of("ledger_unreachable").at(-1)).toMatchObject({ level: "warn", left_out: 1780 - 20 });
   expect(of("recovered")).toHaveLength(10);
-  // The counting begins anew after the summary.
+  // After the summary, the lines are counted from zero.
   log.event("warn", "ledger_unreachable");
   await clock.advance(20_000);
   expect(of("ledger_unreachable")).toHaveLength(22);

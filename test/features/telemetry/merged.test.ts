@@ -1,4 +1,4 @@
-/** The metrics of a node of several workers. */
+/** The metrics of a node with several workers, merged into one text. */
 import { expect, test } from "bun:test";
 import type { Told } from "../../../src/core/http/observer.ts";
 import { merger } from "../../../src/features/telemetry/merged.ts";

@@ -1,4 +1,4 @@
-/** The metrics of a node say what happened at it. */
+/** The metrics of a node reflect its events. */
 
 import { expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";

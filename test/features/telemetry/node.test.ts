@@ -1,4 +1,4 @@
-/** What a node's metrics say of requests that went well and of those that failed, on each database. */
+/** A node's metrics about successful and failed requests, on each database. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
@@ -17,7 +17,7 @@ const asking = (directives: string, more: object = {}) => ({
   ...more,
 });
 
-/** What tests of one node need: requests to its simulator, and readings of its metrics. */
+/** Helpers for tests of one node: they send requests to its simulator, and read its metrics. */
 function measured(service: () => Sluice, metrics: () => Promise<string>) {
   const readingOf = async (series: string) => {
     const line = (await metrics()).split("\n").find((line) => line.startsWith(`${series} `));
@@ -60,7 +60,7 @@ describe("on the port of the API", () => {
     await counts(failed, 1);
     expect(await readingOf(`inference_time_per_output_token_seconds_count{${model}}`)).toBe(1);
     const perToken_s = await readingOf(`inference_time_per_output_token_seconds_sum{${model}}`);
-    // The engine generates 20 tokens a second; the machine may be busy.
+    // The engine generates 20 tokens a second, so a token takes 50 ms; the bounds leave room for a busy machine.
     expect(perToken_s).toBeGreaterThan(0.02);
     expect(perToken_s).toBeLessThan(0.2);
     expect(await readingOf(`inference_duration_seconds_count{${model}}`)).toBe(4);
@@ -112,7 +112,7 @@ describe("on the operator's port", () => {
   test("stores, admission, process and the largest organizations, for the operator alone", async () => {
     await (await ask("tokens=5")).text();
     await matches(/usage_organization_requests\{organization="(?!other")/);
-    // A node that has just started sends the database many queries at once, so all its connections may be busy.
+    // A node that has just started sends the database many queries, so this waits until a connection is idle.
     let text = "";
     const hasIdle = async () => {
       text = await metrics();
@@ -156,7 +156,7 @@ describe("on the operator's port", () => {
     await until(async () => (await waits()) > before, 5_000, "the wait to be told");
     const seconds = await readingOf(`${lockWait}_sum`);
     expect(seconds).toBeGreaterThan(0.3);
-    // A batch that waits longer is given up.
+    // A batch that waits longer fails.
     expect(seconds).toBeLessThan(5);
   });
 });
@@ -171,7 +171,7 @@ test("in the embedded database nobody waits for locks, and each batch says so", 
   const { ask, counts } = measured(() => service, metrics);
   try {
     await (await ask("tokens=5")).text();
-    // Its admission and its settlement.
+    // The batches of the request's admission and of its settlement, neither of which waited.
     await counts(`${lockWait}_bucket{le="0.1"}`, 2);
   } finally {
     await service.stop();

@@ -1,4 +1,7 @@
-/** What a collector gets of requests: their spans and the GenAI metrics, in the caller's trace, and none of their content. */
+/**
+ * The data that a collector gets about requests: their spans and the GenAI metrics, in the caller's trace, and without
+ * content.
+ */
 import { expect, test } from "bun:test";
 import { ROOT_CONTEXT, SpanStatusCode } from "@opentelemetry/api";
 import { TracerProvider } from "@opentelemetry/sdk-trace";
@@ -12,7 +15,7 @@ const theirs = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b716
 const traceparent = `00-${theirs.traceId}-${theirs.spanId}-01`;
 const word = "walnut";
 
-/** An engine whose first answer is 503, and which remembers what it was sent. */
+/** An engine whose first response is a 503, and which records the requests. */
 function startEngine() {
   const headers: Headers[] = [];
   const chunk = (choice: object, more = {}) => `data: ${JSON.stringify({ choices: [choice], ...more })}\n\n`;
@@ -32,9 +35,9 @@ function startEngine() {
 }
 
 interface Tracing {
-  /** The status with which the collector answers. */
+  /** The status of the collector's responses. */
   status?: number;
-  /** Settings of `telemetry`; null: it is off. */
+  /** Settings of `telemetry`; null if it is off. */
   settings?: string | null;
   env?: Record<string, string>;
 }
@@ -44,7 +47,7 @@ interface Traced {
   service: Sluice;
 }
 
-/** The models that the node serves: a chat of our engine, and one of each other kind, of the built-in simulator. */
+/** The models of the node: a chat model of the test's engine, and one of each other kind, of the built-in simulator. */
 const models = Object.entries({ chat: "main", completion: "simulator", embedding: "simulator", rerank: "simulator" })
   .map(([kind, upstream]) => [kind, upstream, kind.startsWith("c") ? ", output: 1" : ""])
   .map(
@@ -57,7 +60,10 @@ const models = Object.entries({ chat: "main", completion: "simulator", embedding
     routes: [{ upstream: ${upstream}, model: m }]`,
   );
 
-/** A collector, an engine and a node that sends to the collector; whatever the test did, they end with it. */
+/**
+ * Starts a collector, an engine and a node that exports to the collector, and stops them after the test, even if it
+ * fails.
+ */
 async function traced(
   { status, settings = "sample_ratio: 1, metrics_ms: 0", env = {} }: Tracing,
   act: (it: Traced) => Promise<unknown>,
@@ -86,7 +92,7 @@ const ask = (service: Sluice, headers: Record<string, string> = {}) =>
 
 const named = (spans: SpanSeen[], name: string) => spans.filter((span) => span.name === name);
 
-/** Waits for one span of each name. */
+/** Waits until the collector has a span of each name. */
 async function spansCome({ spans }: Collector, ...names: string[]): Promise<void> {
   for (const name of names) await until(() => named(spans, name).length === 1, 20_000, `the span ${name}`);
 }
@@ -99,7 +105,7 @@ test("a request is a span of its caller's trace, with what happened inside, and 
     const sent = { traceparent, tracestate: "vendor=1", "x-request-id": "theirs-1", "user-agent": "agent/1" };
     const answer = await (await ask(service, sent)).text();
     expect(answer).toContain("nut");
-    // Spans that end after the answer may come in a later export.
+    // Spans that end after the response may come in a later export.
     await spansCome(collector, "chat acme/chat", "stream", "settlement");
     await until(() => collector.metrics.has("gen_ai.client.token.usage"), 20_000, "the metrics");
     expectSpans(collector, engine.headers);
@@ -109,7 +115,7 @@ test("a request is a span of its caller's trace, with what happened inside, and 
     expect(collector.headers[0]!.get("x-tenant")).toBe("ours");
     expect(collector.resource()).toMatchObject({ "service.name": "sluice" });
 
-    // This request comes without a trace: it is not sampled, and the `traceparent` that the engine gets says so.
+    // This request comes without a trace: it is not sampled, as the `traceparent` that the engine gets says.
     await (await ask(service)).text();
     expect(engine.headers.at(-1)!.get("traceparent")).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
 
@@ -120,7 +126,7 @@ test("a request is a span of its caller's trace, with what happened inside, and 
     const text = await open.text();
     expect(text).toMatch(exemplar);
     expect([...new Set([...text.matchAll(/trace_id="(\w+)"/g)].map(([, id]) => id))]).toEqual([theirs.traceId]);
-    // A node that stops sends first what it has not sent yet; the second request left no span.
+    // A node that stops exports the rest first. The second request left no span.
     await (await ask(service, { traceparent })).text();
     await service.stop();
     expect(named(collector.spans, "chat acme/chat")).toHaveLength(2);
@@ -167,8 +173,8 @@ function expectSpans({ spans }: Collector, sent: Headers[]): void {
 }
 
 /**
- * The span of each attempt names the address of its engine. The span of the attempt that was answered also has what the
- * engine reported.
+ * Checks that the span of each attempt names the address of its engine, and that the span of the successful attempt has
+ * the usage that the engine reported.
  */
 function expectReports({ spans, text }: Collector, { hostname, port }: URL): void {
   const [failed, answered] = named(spans, "chat m").map(({ attributes }) => attributes);

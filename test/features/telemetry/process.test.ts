@@ -1,4 +1,4 @@
-/** The metrics that a process reports of itself. */
+/** The metrics that a process reports about itself. */
 import { expect, test } from "bun:test";
 import { watchProcess } from "../../../src/features/telemetry/process.ts";
 import { instruments } from "../../../src/features/telemetry/registry.ts";

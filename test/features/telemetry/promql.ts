@@ -1,5 +1,5 @@
-// The parts of a PromQL expression that are checked against a table of metrics: which metrics it names, with which labels,
-// and which values.
+// Extracts from a PromQL expression what is checked against the table of metrics: the names of metrics, their labels,
+// and the label values.
 
 export interface Selector {
   metric: string;

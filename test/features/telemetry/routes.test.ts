@@ -1,4 +1,4 @@
-/** What operators are shown of routes. */
+/** The models that are reported to operators as having no usable route. */
 import { expect, test } from "bun:test";
 import type { RouteView } from "../../../src/core/routing/view.ts";
 import { modelsWithoutRoute } from "../../../src/features/telemetry/routes.ts";

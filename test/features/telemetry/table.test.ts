@@ -1,4 +1,4 @@
-/** Every metric's name keeps Prometheus' rules for names, and the number of its series is bounded. */
+/** Every metric's name follows Prometheus' naming rules, and the number of its series is bounded. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,9 +8,11 @@ import { type MetricName, table, tableShown } from "../../../src/features/teleme
 
 const rows = Object.entries<MetricRow>(table);
 
-/** The most series that one metric may have on one node if every value of every label occurs with every other. */
+/**
+ * The most series that one metric may have on one node, if every value of every label occurs with every other value.
+ */
 const series_max = 9_000_000;
-/** The base units, one of which must end the name of a memory metric. */
+/** The base units; the name of a metric with a unit must end in one of them. */
 const baseUnit = /_(seconds|bytes)$/;
 
 test.each(rows)("%s is named as Prometheus wants it", (name, { type, help, buckets }) => {
@@ -37,9 +39,9 @@ test.each(rows)("%s has labels that are bounded", (_, { labels = {} }) => {
 
 test.each(rows.filter(([, { buckets }]) => buckets))("the buckets of %s ascend", (name, { buckets = [] }) => {
   expect([...buckets].sort((a, b) => a - b)).toEqual([...buckets]);
-  // An answer may take ten minutes.
+  // A response may take ten minutes.
   if (/^(http|inference)_.*(duration|first_part)/.test(name)) expect(buckets.at(-1)).toBe(600);
-  // The durations of answers and the waits within them share these bounds, so they can be compared.
+  // The durations of responses and the waits within them use the same buckets, so they can be compared.
   if (/_(duration|wait|first_part)_seconds$/.test(name))
     expect(buckets).toEqual(expect.arrayContaining([0.1, 0.25, 0.5, 1, 2.5, 5, 10]));
 });

@@ -1,4 +1,4 @@
-/** Our counters and histograms report the same as those of Prometheus' own client library. */
+/** The service's counters and histograms produce the same text as those of Prometheus' own client library. */
 import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
 import fc from "fast-check";
 import { Counter, Histogram, Registry, type RegistryContentType } from "prom-client";
@@ -14,7 +14,7 @@ const told = (Object.keys(table) as MetricName[]).filter((metric) =>
   [...counted, ...observed].includes(metric as never),
 );
 
-/** Any name that a configuration may have, among them names that the format escapes. */
+/** Any label value that a configuration may contain, including those that the text format escapes. */
 const name = fc.oneof(fc.constantFrom("", "a", 'a "b"', "a\\b\nc", "ü", "\\n"), fc.string({ maxLength: 8 }));
 const labelsOf = {
   http_requests_total: fc.record({

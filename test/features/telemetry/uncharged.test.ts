@@ -1,6 +1,6 @@
 /**
- * The cost of attempts that were in vain: that of each attempt whose engine may have worked, but never of the attempt
- * that the request pays for.
+ * The cost of failed attempts: each attempt whose engine may have worked is counted, except the attempt for which the
+ * request is charged.
  */
 import { expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
@@ -17,7 +17,7 @@ const ended = (outcomes: readonly AttemptKind[], outputTokens: number) =>
 test("an answer pays for the attempt that it came from, and for no other", () => {
   expect(ended(["answered"], 5)).toEqual([]);
   expect(ended(["timeout", "broken", "answered"], 5)).toEqual(["engine-0 timeout 70", "engine-1 broken 70"]);
-  // A caller that left pays for what was produced.
+  // A caller that left is charged for what was generated.
   expect(ended(["failed", "abandoned"], 5)).toEqual(["engine-0 failed 70"]);
 });
 

@@ -1,4 +1,5 @@
-// Requests as agents and people make them: Messages requests to be counted. The expected counts are in counts.json.
+// Requests like those of agents and people: Messages requests whose tokens are counted. The expected counts are in
+// counts.json.
 
 type Message = { role: "user" | "assistant" | "system"; content: unknown };
 export interface Case {

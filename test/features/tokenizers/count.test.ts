@@ -1,8 +1,8 @@
 /**
- * Counts against references that nobody here wrote, recorded in counts.json from the chat requests that our codec makes
- * of the corpus: for `o200k_harmony` openai-harmony 0.0.8, the makers' own renderer and vocabulary; for `llama3` the
+ * Compares the token counts with independent references, which counts.json records for the chat requests that the codec
+ * makes of the corpus: for `o200k_harmony` openai-harmony 0.0.8, OpenAI's own renderer and vocabulary; for `llama3` the
  * published chat template of Llama 3.3 70B Instruct, rendered by Jinja, and its tokenizer.json in Hugging Face's
- * tokenizers 0.22 (the template refuses parallel calls; each was rendered as a message of its own).
+ * tokenizers 0.22 (the template refuses parallel calls, so each was rendered as a message of its own).
  */
 import { describe, expect, test } from "bun:test";
 import { defaultModels } from "../../../src/config/models.ts";
@@ -177,7 +177,7 @@ describe("an answer", () => {
   const part = (kind: AnswerPart["kind"], text: string, toolName = ""): AnswerPart => ({ kind, text, toolName });
 
   test("of harmony has the special tokens that its model writes, and not those that its prompt ends with", async () => {
-    // The answer with its special tokens: <|channel|>final<|message|>Hello world<|return|>
+    // The response with its special tokens: <|channel|>final<|message|>Hello world<|return|>
     expect(await answerOf([part("text", "Hello world")], "o200k_harmony")).toMatchObject({ textTokens: 3 + 2 + 1 });
     const both = await answerOf([part("reasoning", "Hello"), part("text", "Hello world")], "o200k_harmony");
     expect(both).toMatchObject({ textTokens: 3 + 1 + 1 + 2 + 3 + 2 + 1 });

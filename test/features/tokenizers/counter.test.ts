@@ -1,4 +1,6 @@
-/** The workers that count tokens: bodies are counted side by side, and a worker that is lost costs nobody an answer. */
+/**
+ * The workers that count tokens: bodies are counted in parallel, and when a worker is lost, its counts are repeated.
+ */
 import { describe, expect, test } from "bun:test";
 import {
   counterSettings,
@@ -18,7 +20,7 @@ const asked = (text = "foo") => ({
 });
 const examined = { model: "a/b", textTokens: 7, media: { bytes: 0, tokens: 0 } };
 
-/** Fake threads, whose answers the test sends. */
+/** Fake threads whose messages the test sends. */
 function threads() {
   const all: (Thread & { questions: WorkerQuestion[]; ended: boolean; answer(): void })[] = [];
   const start = (): Thread => {

@@ -1,7 +1,7 @@
 /**
- * A path that does not exist gets an error that says so, what was requested, and what was probably meant. A path of
- * another API gets an error that says what this service lacks, in the form of that API's protocol, and never with a
- * hint that would not work.
+ * A path that does not exist gets an error that names the requested path and the probably intended one. A path of
+ * another API gets an error, in the format of that API, that says what this service lacks, and never a hint that would
+ * not work.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -30,7 +30,7 @@ async function refusalOf(path: string, init: RequestInit & { key?: string | null
   return { status: answer.status, isMessages: body.type === "error", ...body.error };
 }
 
-/** The paths that a package asks for, as its source has them, with `{id}` for what it fills in. */
+/** The paths that an SDK's package requests, extracted from its source, with `{id}` for each inserted value. */
 function pathsIn(name: string): string[] {
   const folder = dirname(Bun.resolveSync(`${name}/package.json`, import.meta.dir));
   const found = new Set<string>();
@@ -47,7 +47,7 @@ function pathsIn(name: string): string[] {
 
 const served = new Set(operations.map(({ path }) => path));
 const isServed = (path: string) => served.has(path);
-/** The path with ids in it, of the form that the API gives them. */
+/** The path with IDs inserted, in the format of the API's IDs. */
 const filled = (path: string) =>
   path.replace("/chat/completions/{id}", "/chat/completions/chatcmpl-1").replaceAll("{id}", "x");
 
@@ -245,7 +245,7 @@ describe("a path in a message", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(piece, { maxLength: 20 }), async (pieces) => {
         const path = `/nothing/${pieces.join("").replaceAll(/[\s?#]/g, "")}`;
-        // Clients resolve `..` before they send a path. Paths that leave `/nothing/` by that are left out.
+        // Clients resolve `..` before they send a path. Paths that would leave `/nothing/` are skipped.
         fc.pre(new URL(path, service.url).pathname.startsWith("/nothing/"));
         const { status, message } = await refusalOf(path);
         expect(status).toBe(404);

@@ -1,5 +1,5 @@
 /**
- * The ledger's totals are checked against its records again and again, and the metric shows what the last check found.
+ * The ledger's totals are compared with its records periodically, and the metric shows the result of the last check.
  */
 import { expect, test } from "bun:test";
 import { bookCheck } from "../../../src/features/upkeep/book-check.ts";

@@ -1,6 +1,6 @@
 /**
- * The upkeep of the ledger's tables runs again and again; work that was put off is reported, and the metric shows for
- * how many months ahead there are tables.
+ * The upkeep of the ledger's tables runs periodically. Postponed work is reported, and the metric shows for how many
+ * months ahead there are partitions.
  */
 import { expect, test } from "bun:test";
 import { bookUpkeep } from "../../../src/features/upkeep/book-upkeep.ts";

@@ -1,4 +1,6 @@
-/** What a node has learned of models outlives a restart, and no request waits for the storing. */
+/**
+ * The statistics that a node has learned about models survive a restart, and no request waits until they are stored.
+ */
 import { expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { Calibrations, CalibrationTable, InputRatio, OutputSums } from "../../../src/core/store/calibration.ts";
@@ -35,7 +37,7 @@ function memoryStore() {
   return { inputs, outputs, state, store };
 }
 
-/** A node that stores what it learned when it stops, unless the settings say otherwise. */
+/** A node that stores its statistics when it stops, unless the settings say otherwise. */
 function nodeOver(store: Calibrations, settings: Partial<CalibrationSaverSettings> = {}) {
   const estimate = inputEstimate();
   const calibration = outputCalibration();
@@ -55,7 +57,7 @@ function nodeOver(store: Calibrations, settings: Partial<CalibrationSaverSetting
     },
     streamed: (route: string, tokens: number) =>
       calibration.of(route).observe({ tokens, streamed: thousand, whole: none }),
-    /** The tokens that 1,000 bytes of input and 1,000 code units of output are counted as. */
+    /** The estimated tokens of 1,000 bytes of input, and of 1,000 code units of output. */
     takes: (model: string) => [
       estimate.tokens({ id: model }, request, 1_000),
       estimate.expected({ id: model }, { bytes: 0, tokens: 0 }, 1_000),

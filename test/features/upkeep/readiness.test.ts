@@ -1,4 +1,4 @@
-/** /readyz reports the checks' last results: a check that hangs does not delay it, but makes it fail. */
+/** /readyz reports the checks' last results: a check that hangs does not delay the response, but makes it an error. */
 import { describe, expect, test } from "bun:test";
 import { checksumOf, migrations } from "../../../db/migrate.ts";
 import type { Reloadable } from "../../../src/config/reload.ts";
@@ -16,7 +16,7 @@ const check = (run: AskingCheck["run"], more: Partial<ReadinessCheck> = {}): Rea
   ...more,
 });
 
-/** Starts the checks of a node on a clock that the test moves; `turns` has the checks that failed at each turn. */
+/** Starts the checks of a node on a virtual clock; `turns` records the failed checks at each change. */
 function startedWith(...checks: ReadinessCheck[]) {
   const time = new VirtualClock();
   const turns: string[][] = [];
@@ -67,7 +67,7 @@ describe("a check", () => {
     const answer = Promise.withResolvers<null>();
     const { time, problem, began, stop } = startedWith(check(() => answer.promise));
     time.freeze(60_000);
-    // Timers that were due run first, and only then what had arrived.
+    // The overdue timers run first, and only then the results that arrived meanwhile.
     await time.advance(0);
     answer.resolve(null);
     await began;
@@ -162,7 +162,7 @@ test("a check of Redis says by how much limits a minute may be missed without it
 describe("a check of the database", () => {
   const never = new Promise<never>(() => {});
   const applied = migrations.map((one) => ({ name: one.name, checksum: checksumOf(one), additive: false }));
-  /** The readiness checks of a node whose database gives these answers. */
+  /** The readiness checks of a node with a fake database. */
   const checksOf = (answers: { admits?(): Promise<void>; applied?(): Promise<object[]> }) => {
     const query = (text: string) => {
       if (text.includes("usage_trial")) return answers.admits!();

@@ -12,7 +12,7 @@ import { until } from "../../harness/until.ts";
 
 const organization = "org_00000000000070008000000000000001";
 
-/** A store that can be set back to an earlier state, and what was reported about it. */
+/** A fake store that can be set back to an earlier state, and the reports about its losses. */
 function world(memory: ReceiptWatchParts["memory"] = null) {
   const has = new Map<string, Confirmed>();
   const noted = new Set<string>();
@@ -73,7 +73,7 @@ test("a store that forgets its last confirmed settlement has all looked for, and
   await looked();
   const { compared } = state;
   await looked();
-  // Nothing more is compared as long as the store still has the last settlement.
+  // While the store has the last settlement, no earlier ones are compared.
   expect(state.compared).toBe(compared);
   const gone = commands.slice(2).map(({ requestId }) => requestId);
   for (const id of gone) has.delete(id);

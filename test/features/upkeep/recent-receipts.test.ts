@@ -1,4 +1,6 @@
-/** The receipts that a node keeps are the last ones that it was given, whatever was forgotten in between. */
+/**
+ * The receipts that a node keeps in memory are the last ones that it was given, even if some were removed in between.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { RecentReceipts } from "../../../src/features/upkeep/recent-receipts.ts";

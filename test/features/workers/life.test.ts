@@ -1,4 +1,7 @@
-/** A node of several workers is one node: it serves, loses workers, reloads, drains and ends as one, and loses no record. */
+/**
+ * A node with several workers acts as one node when it serves, loses workers, reloads, drains and stops, and it loses
+ * no record.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -28,7 +31,7 @@ describe("a node of three workers", () => {
   });
   afterAll(() => node?.stop());
 
-  /** Waits until `count` more workers serve than when this was called. */
+  /** Returns a promise that resolves when `count` more workers have started to serve. */
   const served = (count = 1) => {
     const before = said(node, "worker_serving");
     return () => until(() => said(node, "worker_serving") === before + count, 30_000, "the worker in its place");
@@ -68,7 +71,7 @@ describe("a node of three workers", () => {
     expect(cut.size).toBeGreaterThan(0);
     expect(whole.size).toBeGreaterThan(0);
     for (const id of whole) expect(await workerOf(node, id)).toBeGreaterThan(1);
-    // The lost worker logged nothing of its requests.
+    // The killed worker logged no line about its requests.
     for (const id of cut) expect(node.stderr()).not.toContain(id);
     await isReplaced();
     expect([...node.pids().keys()]).toEqual([1, 2, 3]);
@@ -93,7 +96,8 @@ describe("a node of three workers", () => {
     const [, second, third] = linesOf(node, "worker_lost")
       .slice(before)
       .map(({ again_ms }) => again_ms as number);
-    // The first death is not soon after the worker's start, so it may cost no pause.
+    // The first worker had run for a while, so it may be replaced without a pause; the later ones died soon after their
+    // start.
     expect(second).toBeGreaterThan(0);
     expect(third).toBe(second! * 2);
     expect(await metricsOf(node)).toContain(`node_worker_deaths_total ${before + 3}\n`);
@@ -121,7 +125,7 @@ describe("a node of three workers", () => {
       node.signal("SIGHUP");
       await until(() => said(node, event) === 3, 10_000, `every ${event}`);
     };
-    /** Whether workers list the model whose name the reload changes, or its new name. */
+    /** The names under which any worker lists the model: its old name, the name that the reload gives it, or both. */
     const listed = async () => {
       const lists = await Promise.all(Array.from({ length: 40 }, () => node.fetch("/v1/models", own)));
       const bodies = (await Promise.all(lists.map((list) => list.json()))) as { data: { id: string }[] }[];
@@ -140,7 +144,7 @@ describe("a node of three workers", () => {
     expect((await metricsOf(node)).match(/^configuration_info\{/gm)).toHaveLength(1);
   });
 
-  // The last test of this node, which it ends.
+  // This test is the last one on this node, because it stops the node.
   test("a drain is one, when the supervisor and all workers get the signal at once: streams end whole", async () => {
     const [draining, stopped, lost] = ["draining", "stopped", "worker_lost"].map((event) => said(node, event));
     const streams = (await manyStreamed(node, 8, "tps=40", words(60))).map(eventsOf);
@@ -159,8 +163,8 @@ describe("a node of three workers", () => {
 });
 
 /**
- * Opens a connection each 10 ms, and returns what became of each. A connection that begins while its worker closes the
- * port is made a second later: its first packet is dropped, and the client tries again.
+ * Opens a connection every 10 ms, and returns the outcome of each. A connection to a worker that is just closing the
+ * port succeeds a second later: its first packet is dropped, and the kernel sends it again.
  */
 async function connectingUntil(isOver: () => boolean, port: number): Promise<string[]> {
   const outcomes: Promise<string>[] = [];
@@ -215,7 +219,7 @@ test("a second signal ends a drain: what runs ends with its protocol's error; a 
   await linesThen(node, "worker_lost", 1);
   node.signal("SIGTERM");
   const ended = (await over).flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  // Those of the worker that crashed broke off.
+  // The streams of the killed worker broke off.
   const whole = ended.filter((data) => data.at(-1) === "[DONE]");
   expect(whole.length).toBeGreaterThan(0);
   for (const data of whole) expect(JSON.parse(data.at(-2) ?? "")).toMatchObject({ error: { code: "draining" } });

@@ -1,5 +1,5 @@
-// A node of several workers over real sockets, Postgres and Redis, with functions that the tests of other nodes do not
-// need.
+// Starts a node with several workers over real sockets, Postgres and Redis, with helpers that tests of other nodes do
+// not need.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import postgres from "postgres";
@@ -10,9 +10,9 @@ import { redisUrl } from "../../harness/services.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 
 export interface WorkersNode extends Sluice {
-  /** The process ID of each worker that runs now, by the worker's number. */
+  /** The process ID of each running worker. The key is the worker's number. */
   pids(): Map<number, number>;
-  /** How many records each of these requests has. */
+  /** The number of ledger records of each of these requests. */
   records(requestIds: readonly string[]): Promise<number[]>;
 }
 
@@ -20,11 +20,11 @@ type Options = Parameters<typeof startService>[0] & {
   workers?: string;
   env?: Record<string, string>;
   ca?: string;
-  /** A file for the database's address, which the node then reads there. */
+  /** The path of a file in which the node finds the database's URL. */
   addressFile?: string;
 };
 
-/** Starts a node of workers, in front of an engine of its own unless SLUICE_CONFIG says what it serves. */
+/** Starts a node with several workers, in front of an engine of its own unless SLUICE_CONFIG says otherwise. */
 export async function startWorkers(all: Options = {}): Promise<WorkersNode> {
   const { workers = "2", env = {}, ca, addressFile, ...options } = all;
   const database = await migratedDatabase();
@@ -61,14 +61,14 @@ export async function startWorkers(all: Options = {}): Promise<WorkersNode> {
   };
 }
 
-/** The process IDs of the supervisor's children by worker number, which is the last word of their command lines. */
+/** The process IDs of the supervisor's children by worker number, which is the last argument of their command lines. */
 export function workersOf(pid: number): Map<number, number> {
   const children = read(`/proc/${pid}/task/${pid}/children`).trim().split(" ").filter(Boolean).map(Number);
   const numbered = children.map((child) => [Number(read(`/proc/${child}/cmdline`).split("\0").at(-2)), child] as const);
   return new Map(numbered.filter(([number]) => number > 0).sort());
 }
 
-/** The text of a file of /proc; empty if its process has ended, perhaps in this moment. */
+/** The text of a file in /proc; empty if its process has ended, perhaps just now. */
 function read(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -82,7 +82,7 @@ export function isGone(pid: number): boolean {
   return status === "" || /^State:\s+Z/m.test(status);
 }
 
-/** How many lines of the log are of this event. */
+/** The number of log lines of this event. */
 export const said = (service: Logging, event: string) => linesOf(service, event).length;
 
 /** The number of the worker whose log line names this request. */
@@ -90,7 +90,7 @@ export async function workerOf(service: Logging, requestId: string): Promise<num
   return (await lineOf(service, { request_id: requestId })).worker;
 }
 
-/** Options for a request on a connection of its own, which may reach any worker, as a client's connection may. */
+/** Options that send a request on a new connection, which may reach any worker. */
 export const own = { headers: { connection: "close" } };
 
 /** The sum of a metric's values, whatever their labels. */

@@ -1,6 +1,6 @@
 /**
- * The small parts of a node of several workers: shares of limits, surplus connections, joined log lines, questions to
- * all workers.
+ * The components of a node with several workers: shares of limits, surplus connections, merged log lines, and questions
+ * to all workers.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -80,8 +80,8 @@ describe("surplus", () => {
           for (let moved = gone[0]! + gone[1]!; moved > 0; moved--) open[draws.next().value ? 0 : 1]! += 1;
           if (gone[0]! + gone[1]! === 0) break;
         }
-        // A share above 60 % is allowed only if all draws are the same: nothing helps if every moved connection comes
-        // back to the crowded worker for a minute.
+        // A share above 60 % is allowed only if all random draws are equal: then every connection that is moved returns
+        // to the crowded worker.
         const share = Math.max(...open) / 64;
         return share <= 0.6 || new Set(Array.from({ length: 8 }, () => draws.next().value)).size === 1;
       }),

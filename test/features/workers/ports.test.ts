@@ -1,4 +1,4 @@
-/** The ports that workers share: the clients', with TLS too, and the operator's. */
+/** The ports that workers share: the ports for clients, with and without TLS, and the operator's port. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -21,7 +21,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const serial = ({ certificate }: Identity) => new X509Certificate(certificate).serialNumber;
 
-/** The certificate that a new connection sees; null if the connection was cut off because its listener was closing. */
+/** The certificate that a new connection gets; null if the listener closed the connection because it was closing. */
 function seen(url: string): Promise<string | null> {
   const { promise, resolve } = Promise.withResolvers<string | null>();
   const port = Number(new URL(url).port);
@@ -52,7 +52,7 @@ test("TLS: every worker serves it, and every worker takes a new certificate", as
   expect(await node.stop()).toBe(0);
 });
 
-/** A client with one connection, which it opens anew when the server closes it. */
+/** A client with one connection, which it reopens when the server closes it. */
 function client(node: WorkersNode, isStreamed: boolean) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const body = JSON.stringify({ model, messages: says("ttft=30", words(2)), max_tokens: 8, stream: isStreamed });
@@ -114,7 +114,7 @@ describe("a node of two workers", () => {
   test("connections that live long, and lie unevenly, come to be spread over the workers: 40 to 60 or better", async () => {
     const all = Array.from({ length: 96 }, (_, number) => client(node, number % 2 === 0));
     const workers = await Promise.all(all.map((one) => one.worker()));
-    // A split as the kernel's hash might make it: nearly all connections to one worker.
+    // An uneven distribution, as the kernel's hash may produce it: nearly all connections go to one worker.
     const crowd = all.filter((_, index) => workers[index] === 1).slice(0, 28);
     const clients = [...crowd, ...all.filter((_, index) => workers[index] === 2).slice(0, 4)];
     expect(clients.length).toBeGreaterThan(24);
@@ -136,10 +136,10 @@ describe("a node of two workers", () => {
     for (const { end } of all) end();
   });
 
-  // The last test of this node: it kills a worker, and ends the node.
+  // This test is the last one on this node, because it kills a worker and stops the node.
   test("a worker that hangs makes the node not ready, one that is missing does not, and the node says which", async () => {
     const readiness = async () => {
-      // A connection to a worker that hangs is not answered: the next one may go to another worker.
+      // A connection to a worker that hangs gets no response; the next connection may go to another worker.
       const signal = AbortSignal.timeout(1000);
       const answer = await ask("/readyz", { signal }).catch(() => null);
       const body = (await answer?.json()) as { checks: Record<string, string> } | undefined;
@@ -152,13 +152,13 @@ describe("a node of two workers", () => {
     while (told.status === 0) told = await readiness();
     expect(told.checks.workers).toMatch(/^worker 2: has said nothing for \d+ s$/);
     process.kill(second, "SIGCONT");
-    // The node must be ready, whichever worker answers.
+    // The node must be ready at every worker.
     const isReady = async () => {
       const told = await Promise.all(Array.from({ length: 12 }, readiness));
       return told.every(({ status }) => status === 200);
     };
     await until(isReady, 10_000, "the node to be ready again");
-    // A worker that is gone gets no connections, so the node is ready through the others.
+    // A worker that is gone gets no connections, so the node is ready through the other workers.
     process.kill(second, "SIGKILL");
     await linesThen(node, "worker_lost", 1);
     const statuses = new Set<number>();

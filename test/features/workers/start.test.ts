@@ -1,4 +1,4 @@
-/** A node of several workers that cannot start says why once, and ends with 1. */
+/** A node with several workers that cannot start prints the reason once, and exits with code 1. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * What the supervisor does about workers that end, hang and never start. The workers are stand-ins; time is real,
- * except on fake timers.
+ * The supervisor's reaction to workers that end, hang or never start. The workers are fakes; time is real, except in
+ * tests with fake timers.
  */
 
 import { afterEach, expect, jest, test } from "bun:test";
@@ -59,7 +59,7 @@ function rig(workers: number) {
   return { node, played, events, applied, begin, serve, settled };
 }
 
-/** A node whose two workers serve, and whose time passes only as a test says. */
+/** A node with two workers that serve, on fake timers. */
 async function servingOnFakeTimers() {
   jest.useFakeTimers();
   const { node, played, begin } = rig(2);
@@ -170,7 +170,7 @@ test("a reload is taken by all or none; one that starts meanwhile is told afterw
   node.reload();
   for (const one of played) expect(one.orders.at(-1)).toMatchObject({ order: "reload", round: 1 });
   played[0]!.say({ word: "vote", round: 1, problems: [] });
-  // A second vote by the same worker in one round, and a vote in a round that does not exist, do not count.
+  // A second vote by the same worker in one round, and a vote in a round that does not exist, are ignored.
   played[0]!.say({ word: "vote", round: 1, problems: ["late"] });
   played[1]!.say({ word: "vote", round: 7, problems: ["never"] });
   expect(played[0]!.orders.at(-1)).toMatchObject({ order: "reload" });
@@ -230,7 +230,7 @@ test.each<[string, number, string | undefined, number]>([
     expect(await node.ended).toBe(exit);
     const cause = signal === undefined ? `"code":${code}` : `"signal":"${signal}"`;
     expect(events.filter((event) => event.startsWith("worker_lost"))).toEqual([`worker_lost {"worker":1,${cause}}`]);
-    // No worker was started in place of the one that ended.
+    // The supervisor did not replace the worker that ended.
     expect(played).toHaveLength(2);
   }
 });

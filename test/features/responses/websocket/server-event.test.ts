@@ -1,4 +1,4 @@
-/** The events of a WebSocket are those of a stream, whichever of them come together in one piece. */
+/** The events on a WebSocket are the same as in an event stream, however the stream is split into chunks. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { encodeSse } from "../../../../src/core/sse/decode.ts";
