@@ -1,5 +1,6 @@
 /**
- * Sliding rates in memory, at their bounds; the rules that all stores obey are tested in test/core/store/rates.test.ts.
+ * Edge cases and memory use of the sliding rates in memory. The rules that all stores follow are tested in
+ * test/core/store/rates.test.ts.
  */
 
 import { fullGC, heapStats } from "bun:jsc";

@@ -1,5 +1,5 @@
-// Sliding rates whose shared store becomes unavailable: this process then enforces its share of each limit. Once the store
-// is back, what the process let through by itself counts against the whole limit, too.
+// Sliding rates whose shared store (Redis) becomes unavailable: the process then enforces its own share of each limit.
+// When the store is back, the requests that the process admitted on its own count against the whole limit, too.
 
 import { beforeEach, expect, test } from "bun:test";
 import type { RateRequest, RateSubject, Rates, RateTaken } from "../../../src/core/store/rates.ts";
@@ -27,7 +27,7 @@ beforeEach(async () => {
   rates = standbyRates({ first, own, share, clock, turned: (cause) => turns.push(cause) });
 });
 
-/** A store of rates whose connection a test can cut. */
+/** A rate store whose connection the test can cut. */
 class Cut implements Rates {
   asked: RateRequest[] = [];
   away: "well" | "down" | "silent" = "well";
@@ -138,7 +138,7 @@ test("a first that is away is tried by one request a second, and by no other", a
   await clock.advance(100);
   expect((await waiting).answer).toBe("taken");
   expect(first.asked.length).toBe(before + 1);
-  // The request that tried the store was counted only once.
+  // The request that was sent to the unavailable store was counted only once.
   expect(((await take(100)) as RateTaken).readings.requests?.remaining).toBe(100 - 23);
 });
 
@@ -164,8 +164,8 @@ test("what one of both refuses, the other gets back", async () => {
   await clock.advance(1_000);
   expect(await answers(1, 1)).toEqual(["refused"]);
   await settled();
-  // This process has counted one earlier request and the shared store none: both have room for one more under a limit
-  // of two.
+  // This process has counted one earlier request and the shared store none. So under a limit of two, both admit one
+  // more.
   expect(await answers(2, 2)).toEqual(["taken", "refused"]);
 });
 
@@ -188,7 +188,7 @@ test("what is left is read where it is counted, and of this process while the fi
   await take(5);
   expect(await left()).toBe(3);
   first.away = "down";
-  // The process does not know yet that the store is away.
+  // The process has not noticed yet that the store is unavailable.
   expect(await left()).toBe(5);
   processes = 2;
   await take(5);

@@ -1,4 +1,4 @@
-// A database's address is read as libpq reads it, and no error ever shows the password in it.
+// The URL of a database is parsed as libpq parses it, and no error message shows the password in it.
 
 import { describe, expect, test } from "bun:test";
 import { addressOf } from "../../../src/stores/postgres/address.ts";

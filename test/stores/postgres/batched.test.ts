@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { batched } from "../../../src/stores/postgres/batched.ts";
 
-/** A batched look-up that finds even numbers, and the numbers that each look-up asked for. */
+/** A batched look-up that finds only even numbers, and the list of numbers in each batch. */
 function evens() {
   const looks: number[][] = [];
   const find = batched<number, string>(String, async (asked) => {

@@ -1,4 +1,4 @@
-/** A database keeps the currency of its first start. */
+/** The currency of a database is set at its first start, and cannot change. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { claimCurrency, currencyOf, problemOfCurrencies } from "../../../src/stores/postgres/currency.ts";
 import { databaseKinds } from "../../harness/depth.ts";

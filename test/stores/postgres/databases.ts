@@ -1,4 +1,4 @@
-// A database for one test alone, of either kind: the same suites run on both.
+// Opens a database of either kind for one test, so that the same tests run on both kinds.
 
 import { afterAll, beforeAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ import { until } from "../../harness/until.ts";
 
 export interface Owned {
   db: Database;
-  /** Closes the database, and leaves nothing behind. */
+  /** Closes the database and deletes it. */
   drop(): Promise<void>;
 }
 
@@ -44,18 +44,18 @@ export const kinds: { kind: Database["kind"]; open: Open }[] = [
   },
 ];
 
-/** The kinds of database on which a test file runs this time. */
+/** The kinds of database on which a test file is run in this run of the tests. */
 export const kindsFor = (file: string) => kinds.filter(({ kind }) => databaseKinds(file).includes(kind));
 
 /**
- * The kind of database for a test that does not depend on it: Postgres, which opens with a twentieth of the embedded
- * one's CPU.
+ * Opens the database of tests that do not depend on its kind. It is Postgres, which opens with a twentieth of the CPU
+ * time of an embedded database.
  */
 export const openDatabase: Open = kinds[1]!.open;
 
 /**
- * A database for a group of tests, of a kind or as `open` opens it: opened before them, and dropped after them. It has
- * its members as soon as the tests run.
+ * A database for a group of tests, of this kind or as `open` opens it. It is opened before the tests and dropped after
+ * them; the returned object has no members before the first test.
  */
 export function databaseForTests(open: Database["kind"] | Open, options?: Parameters<Open>[0]): Database {
   const db = {} as Database;
@@ -73,8 +73,8 @@ export function temporaryFolder(): string {
 }
 
 /**
- * Removes all tables from a database, for tests of the migrator: the seed from which an embedded database starts is
- * migrated already.
+ * Removes all tables from a database, for tests of the migrator, because a new embedded database is a copy of a
+ * migrated one.
  */
 export async function emptied(db: Database): Promise<void> {
   await db.exec("drop schema public cascade; create schema public");
@@ -82,7 +82,7 @@ export async function emptied(db: Database): Promise<void> {
 
 const withClocks = new WeakSet<object>();
 
-/** Sets the store's clock; null lets it run. The upkeep believes the clock, however far it goes. */
+/** Sets the store's clock to a fixed time; null makes it the true time again. Upkeep accepts any jump of this clock. */
 export async function setClock(db: Pick<Database, "exec" | "query">, at: Date | null): Promise<void> {
   if (!withClocks.has(db)) {
     await db.exec(`
@@ -92,12 +92,12 @@ export async function setClock(db: Pick<Database, "exec" | "query">, at: Date | 
       update usage_audit set upkept_at = 'infinity'`);
     withClocks.add(db);
   }
-  // Sets the clock in one statement: between two statements, any other query would see the true time.
+  // The clock is set in one statement: between two statements, another query could see the true time.
   const set = "with was as (delete from test_clock) insert into test_clock select $1::timestamptz where $1 is not null";
   await db.query(set, [at]);
 }
 
-/** Does `work` while the store's clock stands at `instant`. */
+/** Runs `work` while the store's clock is fixed at `instant`. */
 export async function withClock<T>(db: Database, instant: Date, work: () => Promise<T>): Promise<T> {
   await setClock(db, instant);
   try {
@@ -108,8 +108,8 @@ export async function withClock<T>(db: Database, instant: Date, work: () => Prom
 }
 
 /**
- * Waits until a session of this Postgres database waits for a lock that another holds; `words`: only a session whose
- * query contains them.
+ * Waits until a session of this Postgres database waits for a lock. With `words`, only sessions count whose query
+ * contains this text.
  */
 export function lockAwaited(db: Database, words = ""): Promise<void> {
   const waits = `select 1 from pg_stat_activity

@@ -1,5 +1,5 @@
-// The things that a user can rely on with the embedded database: what was confirmed is there after a kill; one process has
-// the folder; a start succeeds or fails, and never hangs; and the database stays small and quick however long it runs.
+// The guarantees of the embedded database: confirmed data survive a kill; only one process uses the folder; a start
+// succeeds or fails, and never hangs; and the database stays small and fast however long it runs.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
@@ -24,7 +24,7 @@ import { seedFits } from "../../../src/stores/postgres/seed.ts";
 import { until } from "../../harness/until.ts";
 import { temporaryFolder } from "./databases.ts";
 
-// Starting a database takes half a second, and many times that on a machine that does much else.
+// Starting a database takes half a second, and many times that on a busy machine.
 setDefaultTimeout(60_000);
 
 let place: string;
@@ -111,7 +111,7 @@ test("a transaction has the session for itself, and everybody is served in turn"
   });
 });
 
-/** A process that reports line by line; killed with the test at the latest. */
+/** Starts a process that prints one line per step. It is killed at the end of the test at the latest. */
 function child(mode: "write" | "open" | "spin", folder: string) {
   const process_ = Bun.spawn([process.execPath, join(import.meta.dir, "writer.ts"), mode, folder], {
     stdout: "pipe",
@@ -167,7 +167,8 @@ describe("a folder", () => {
       await Bun.sleep(wait_ms);
       await first.kill();
     }
-    // Makes a partial database, however far the last process got: it may have been quick enough to make the whole one.
+    // Creates an incomplete database folder, whatever the killed process left: it may have finished its database just
+    // in time.
     mkdirSync(join(folder, "database.partial", "base"), { recursive: true });
     writeFileSync(join(folder, "database.partial", "PG_VERSION"), "1");
     expect(await using(folder, (db) => pendingMigrations(db))).toEqual([]);
@@ -201,7 +202,7 @@ describe("one process", () => {
     const refused = await embeddedDatabase(folder).catch((error: unknown) => error);
     expect(refused).toMatchObject({ code: "in_use" });
     expect(String(refused)).toContain(`process ${first.pid} (since `);
-    // As if the note were still that of an earlier holder: a process that has ended is not named.
+    // Simulates a note of an earlier holder of the folder: a process that has ended is not named in the error.
     const note = join(folder, "holder.json");
     const holder = JSON.parse(readFileSync(note, "utf8"));
     writeFileSync(note, JSON.stringify({ ...holder, pid: 2 ** 30 }));
@@ -231,7 +232,7 @@ test("kill -9 loses no confirmed row, and makes none up", async () => {
     const writer = child("write", folder);
     await writer.until(() => writer.lines.length > 0);
     const [, found, last] = writer.lines[0]!.split(" ").map(Number);
-    // At most the row under way when the writer was killed was written without being confirmed.
+    // In addition, at most the row that was being written when the writer was killed is there unconfirmed.
     expect(found!).toBeOneOf([confirmed, confirmed + 1]);
     expect(last!).toBe(found!);
     await writer.until(() => writer.lines.length > 15 + round * 40);
@@ -303,8 +304,8 @@ describe("while it runs", () => {
         await db.exec("create table half (n int)");
         const stuck = db.transaction(async (tx) => {
           await tx.query("insert into half values (1)");
-          // This query does not belong to the transaction in which it is made: on one session, it waits for that
-          // transaction.
+          // This query is outside the transaction. The embedded database has one session, so the query waits for the
+          // transaction, which waits for it.
           await db.query("select 1");
         });
         await expect(stuck).rejects.toMatchObject({ code: "25P03" });

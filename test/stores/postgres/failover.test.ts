@@ -1,5 +1,6 @@
-// A replica takes over from its primary. Nodes that run and one that starts afterwards notice and report what the primary
-// had confirmed and the replica never got; the service goes on. With a synchronous replica nothing is missing.
+// A replica takes over from its primary. Running nodes, and a node that starts afterwards, notice and report the data
+// that the primary had confirmed and the replica never received; the service goes on. With a synchronous replica, no
+// data are lost.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { inWords, type Money } from "../../../src/core/inference/money.ts";
@@ -27,7 +28,7 @@ async function nodeOn(pair: Pair, options: SluiceOptions = {}): Promise<Sluice> 
   return sluice;
 }
 
-/** Serves requests, and returns their IDs once their receipts say that they have ended. */
+/** Serves requests, and returns their IDs when their receipts say that they have ended. */
 const serve = (sluice: Sluice, count: number) => Promise.all(Array.from({ length: count }, () => served(sluice)));
 const receipt = (sluice: Sluice, id: string) => sluice.fetch(`/v1/service/requests/${id}`);
 const statuses = (sluice: Sluice, ids: string[]) =>
@@ -35,7 +36,7 @@ const statuses = (sluice: Sluice, ids: string[]) =>
 const recordsOf = async (pair: Pair, server: Pair["primary"]) =>
   (await pair.ask<{ count: string }>(server, "select count(*) from usage_record"))[0]!.count;
 
-/** Serves requests that both servers know, and then some that only the primary does. */
+/** Serves requests that both servers store, and then some that only the primary stores. */
 async function servedApart(pair: Pair, sluice: Sluice): Promise<{ kept: string[]; lost: string[] }> {
   const kept = await serve(sluice, 2);
   await until(async () => (await recordsOf(pair, pair.replica)) === "2", 20_000, "the replica to have the records");

@@ -1,4 +1,5 @@
-// Work that one node of the fleet does has time of its own: statements of requests end much sooner.
+// Work that one node does for the whole fleet has a longer time limit of its own; statements for requests are cancelled
+// much sooner.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../../src/stores/postgres/database.ts";
@@ -22,7 +23,7 @@ afterAll(() => db.close().finally(fresh.drop));
 test("a statement of the upkeep may take longer than one of a request", async () => {
   const long = `select pg_sleep(${(statement_ms * 6) / 1_000})`;
   await expect(db.query(long)).rejects.toMatchObject({ code: "57014" });
-  // A client that was asked for as long as a request would have given the connection up by now.
+  // With the time limit of requests, the statement would have been cancelled by now.
   await onOneNode(db, "test", (lane) => lane.query(long));
 });
 

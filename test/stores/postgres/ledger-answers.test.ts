@@ -1,4 +1,5 @@
-// How the database's answer to a batch is read as the ledger's answers: each in the place of its command, and exact.
+// Parsing the database's rows for a batch of ledger commands: each result belongs to its command, and amounts are
+// exact.
 
 import { expect, test } from "bun:test";
 import type { AdmitAnswer, Command, UsageLimits } from "../../../src/core/store/ledger.ts";
@@ -44,7 +45,8 @@ test("an admission has its windows, and a limited key and team beside them", () 
   expect(subject).toMatchObject({ subject: "key", concurrentRequests: null, running: 7 });
   expect(subject!.windows.session).toMatchObject({ limit: 600, used: 1, held: 4, resetAt: new Date(ends[0]!) });
   expect(subject!.windows.month.limit).toBeNull();
-  // The next admission of the same key brings its own `running` and `held`; the rest is as in the first one's answer.
+  // The row of the next admission with the same key has only its own `running` and `held`; all else is taken from the
+  // first.
   expect(second).toMatchObject({
     subjects: [{ subject: "key", running: 8, windows: { session: { limit: 600, used: 1, held: 40 } } }],
   });

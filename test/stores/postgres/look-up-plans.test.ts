@@ -1,4 +1,7 @@
-/** Keys are looked up once a second each, so the plan of a look-up is made a few times in a session, and then kept. */
+/**
+ * Each key is looked up about once a second, so Postgres plans the look-up a few times per session, and then keeps the
+ * plan.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
@@ -15,7 +18,7 @@ let hashes: Uint8Array[];
 beforeAll(async () => {
   const fresh = await migratedDatabase();
   ({ drop } = fresh);
-  // The database has one session, so that its prepared statements can be looked at.
+  // The connection pool has one session, so that the test sees all prepared statements.
   db = await serverDatabase(fresh.url, { connections_max: 1 });
   const [organization] = await db.query<{ id: string }>(
     "insert into organization (id, slug, name, anchor_at) values (gen_random_uuid(), 'many', 'Many', '2026-01-31Z') returning id",
@@ -53,7 +56,7 @@ for (const when of ["without statistics", "with statistics"])
         expect(found.filter((one) => one?.organization.slug === "many")).toHaveLength(count);
       }
     const { anew, kept } = await planned();
-    // Postgres makes five plans for given values before it compares them with a plan that it keeps.
+    // Postgres plans a statement for its actual parameters five times before it considers a generic plan.
     expect(anew).toBeLessThanOrEqual(5);
     expect(kept).toBeGreaterThan(60);
   });

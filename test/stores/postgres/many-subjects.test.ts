@@ -1,4 +1,4 @@
-/** Operations on one key, team or person read only the rows about these, however many others their organization has. */
+/** Operations on one key, team or person read only the rows of these, however many others the organization has. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { rollUp } from "../../../src/stores/postgres/audit.ts";
 import type { Transaction } from "../../../src/stores/postgres/database.ts";
@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => owned.drop());
 
-/** How many rows the work reads, of all tables, with the plan of a session that lives long. */
+/** The number of rows of all tables that the work reads, with the query plans of a long-lived session. */
 function rowsRead(work: (tx: Transaction) => Promise<unknown>): Promise<number> {
   return owned.db.transaction(async (tx) => {
     await tx.query("set local plan_cache_mode = force_generic_plan");
@@ -62,7 +62,7 @@ function rowsRead(work: (tx: Transaction) => Promise<unknown>): Promise<number> 
   });
 }
 
-/** The rows that the session has read by its own count, those of earlier work included. */
+/** The number of rows that the session has read so far, including those of earlier work. */
 async function rowsOf(tx: Transaction): Promise<number> {
   const [read] = await tx.query<{ rows: number }>(
     "select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::int as rows from pg_stat_xact_user_tables",
@@ -104,7 +104,7 @@ test("a node hears whose limits have changed", async () => {
   expect(rows).toBeLessThanOrEqual(rows_max);
 });
 
-/** The rows that this transaction has written so far. */
+/** The number of rows that this transaction has written so far. */
 async function rowsWritten(tx: Transaction): Promise<number> {
   const [written] = await tx.query<{ rows: number }>(
     "select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::int as rows from pg_stat_xact_user_tables",
@@ -134,8 +134,8 @@ test("a default for keys that were never limited is one change, and writes three
     const [number, before] = [await numberOf(), await rowsWritten(tx)];
     const unsummed = await tx.query("select limits_refresh($1, null)", [made!.id]);
     expect(unsummed).toHaveLength(keys);
-    // Three rows for each key: the subject, the time from which it is counted, and the change of which nodes are told.
-    // The organization has a few more.
+    // Three rows for each key: the subject, the time from which its usage is counted, and the change that notifies
+    // nodes. The organization has a few more.
     expect((await rowsWritten(tx)) - before).toBeLessThanOrEqual(3 * keys + 5);
     expect(await numberOf()).toBe(number + 1);
     const told = await tx.query(
@@ -146,7 +146,7 @@ test("a default for keys that were never limited is one change, and writes three
   });
 });
 
-/** Ends a request of each key on that many days ago: each day is a transaction of its own. */
+/** Records an ended request of each key that many days ago. Each day is a separate transaction. */
 function used(keys: readonly string[], daysAgo: number): Promise<unknown> {
   return owned.db.query(
     `insert into usage_record (request_id, organization_id, key_id, operation, model, stream, price_input,

@@ -1,4 +1,5 @@
-// The migrator: each migration once, in order, whole or not at all, however many nodes start it and however often.
+// The migrator applies each migration once, in order, and completely or not at all, even if several nodes start it or
+// it is started again.
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
@@ -18,7 +19,7 @@ import { freshDatabase } from "../../harness/services.ts";
 import { until } from "../../harness/until.ts";
 import { databaseForTests, emptied, kinds, type Open } from "./databases.ts";
 
-// Starting a database takes half a second, and many times that on a machine that does much else.
+// Starting a database takes half a second, and many times that on a busy machine.
 setDefaultTimeout(60_000);
 
 const first: Migration = { name: "0001_first", sql: "create table first (n int); create table other (n int);" };
@@ -68,7 +69,7 @@ function contract(open: Open): void {
     await expect(migrate(db, [first])).rejects.toThrow("the database is newer than this build of sluice");
   });
 
-  // docs/operating.md, Starting, stopping, upgrading: each row of that table is a row here.
+  // Each row of the table in docs/operating.md, Starting, stopping, upgrading, is a row of this test.
   test("which versions may run side by side", async () => {
     const additive: Migration = { ...second, additive: true };
     const another = { ...first, sql: `${first.sql} ` };
@@ -100,7 +101,7 @@ function contract(open: Open): void {
         unfitting(await schemaOf(db, [first])) === null,
         await passes(prepareToServe(db, false, [first])),
         await passes(assertCurrent(db, [first])),
-        // This check is the last one, as it may change the schema.
+        // This check is the last one, because it may change the schema.
         await passes(prepareToServe(db, true, [first])),
       ]).toEqual([what, ...expected]);
     }
@@ -112,14 +113,14 @@ function contract(open: Open): void {
     const toDo = "0001_first of this database is not one of this build: an unreleased build made it, and it cannot be";
     await expect(migrate(db, [first, second])).rejects.toThrow(toDo);
     await expect(assertCurrent(db, [first, second])).rejects.toThrow("start with an empty database");
-    // The later migrations of that database had other names: that does not make it newer than this build.
+    // The later migrations of that database have other names. That does not make the database newer than this build.
     const renamed = { ...second, name: "0002_another" };
     await expect(migrate(db, [{ ...first, sql: `${first.sql} ` }, renamed])).rejects.toThrow("0002_second of this");
   });
 
   test("a database of 0.2 or before it is refused in one line, which says how to make a new one, and left as it is", async () => {
     const db = await fresh();
-    // The list of applied migrations as 0.1 and 0.2 had it.
+    // The table of applied migrations in the format of versions 0.1 and 0.2.
     await db.exec(`create table organization (slug text); insert into organization values ('acme');
       create table schema_migration (name text primary key, checksum text not null, applied_at timestamptz);
       insert into schema_migration values ('0001_directory', 'a'), ('0002_ledger_tables', 'b')`);

@@ -1,5 +1,5 @@
-// The upkeep of records' partitions keeps nobody waiting, and waits for nobody itself: it puts off what it cannot lock at
-// once. Tested on Postgres alone, where others read meanwhile; the rules of both stores are tested in
+// The upkeep of the ledger's partitions blocks no other work, and does not wait itself: it postpones work whose locks
+// are not free. Tested on Postgres alone, where other sessions read meanwhile; the rules of both stores are tested in
 // test/core/store/ledger.test.ts.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -30,8 +30,8 @@ describe("upkeep", () => {
   const serve = async () =>
     expect(await asking(book).serve(admitOf(organization), 5)).toMatchObject({ answer: "settled" });
   /**
-   * Serves requests as long as `work` is under way, and before and after it. Their ids are of today, whatever the
-   * store's clock says, so today's month has records and its partition is kept.
+   * Serves requests before, during and after `work`. Their IDs have today's date, whatever the store's clock says, so
+   * the partition of this month is not empty and is kept.
    */
   const servingBeside = async <T>(work: () => Promise<T>): Promise<T> => {
     await serve();
@@ -52,7 +52,7 @@ describe("upkeep", () => {
     await store.setClock(new Date("2031-03-31T23:59:00Z"));
     expect(await servingBeside(() => book.maintain())).toMatchObject({ monthsAhead: 6 });
     expect(await months()).toContain("usage_record_2031_09");
-    // The reader was there all the time.
+    // The reader has read during the whole test, without being blocked.
     await bystander.query("select count(*) from usage_record");
   });
 
@@ -65,8 +65,8 @@ describe("upkeep", () => {
     expect(monthsAhead).toBe(6);
     expect(putOff).toContain("usage_record_2031_03");
     expect(await months()).toContain("usage_record_2031_03");
-    // The upkeep does not undo what it has begun on that month. A reader who goes on reading does not hold requests up
-    // either.
+    // The upkeep does not revert its unfinished removal of the partition, which a reader still uses. That blocks no
+    // requests either.
     expect((await servingBeside(() => book.maintain())).putOff).toContain("usage_record_2031_03");
     await bystander.query("commit");
     expect(await servingBeside(() => book.maintain())).toEqual({ monthsAhead: 6, putOff: [] });

@@ -1,4 +1,5 @@
-// Long work in short statements: as few as the time of each allows, whatever a statement costs before it reads anything.
+// Splits long work into short statements, and into as few as the time limit of each allows, even if a statement has a
+// high fixed cost.
 
 import { afterAll, afterEach, expect, spyOn, test } from "bun:test";
 import { DatabaseError } from "../../../src/stores/postgres/database-error.ts";
@@ -13,7 +14,7 @@ afterEach(() => {
 });
 afterAll(() => clock.mockRestore());
 
-/** The pieces of a span whose statements take `costOf` milliseconds each. */
+/** The pieces into which a range is split if a statement for a piece takes `costOf` milliseconds. */
 async function piecesOf(until: number, costOf: (size: number) => number): Promise<[number, number][]> {
   const pieces: [number, number][] = [];
   await inPieces({ since: 0, until }, times, async (from, to) => {

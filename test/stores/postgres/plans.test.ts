@@ -1,5 +1,5 @@
-// A batch looks rows up by their keys, whatever the statistics say of the tables: a count of rows that was taken while a
-// table was nearly empty must not make it read whole indexes, dead entries included.
+// A batch looks rows up by their keys, whatever the planner's statistics say: row counts from a time when a table was
+// nearly empty must not make it read whole indexes, including dead entries.
 
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Command } from "../../../src/core/store/ledger.ts";
@@ -11,7 +11,7 @@ import { admitOf, checkpointOf, growOf, settleOf, unlimited } from "../../core/s
 import { databaseKinds } from "../../harness/depth.ts";
 import { databaseForTests } from "./databases.ts";
 
-// Starting a database takes half a second, and many times that on a machine that does much else.
+// Starting a database takes half a second, and many times that on a busy machine.
 setDefaultTimeout(60_000);
 
 const rows = 600;
@@ -83,7 +83,7 @@ describe.each(databaseKinds(import.meta.path))("the plans of a batch on %s", (ki
   });
 });
 
-/** The rows read of each table, in this session so far. */
+/** The number of rows of each table that this session has read so far. */
 async function tuplesRead(tx: Transaction): Promise<Map<string, number>> {
   const tables = await tx.query<{ name: string; tuples: number }>(
     "select relname as name, seq_tup_read + coalesce(idx_tup_fetch, 0) as tuples from pg_stat_xact_user_tables",
@@ -91,7 +91,7 @@ async function tuplesRead(tx: Transaction): Promise<Map<string, number>> {
   return new Map(tables.map(({ name, tuples }) => [name, tuples]));
 }
 
-/** How often each partition was looked into, in this session so far. */
+/** How often this session has searched each partition so far. */
 async function monthsLookedInto(tx: Transaction): Promise<Map<string, number>> {
   const months = await tx.query<{ name: string; looks: number }>(
     `select relname as name, seq_scan + idx_scan as looks from pg_stat_xact_user_tables

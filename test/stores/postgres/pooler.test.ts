@@ -1,5 +1,5 @@
-// Poolers: where a transaction may get any session, a node refuses to start and says why; where a client keeps its session,
-// everything works.
+// Connection poolers: with transaction pooling, a node refuses to start and says why; with session pooling, everything
+// works.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
@@ -57,7 +57,7 @@ for (const sessions_max of [1, 2, 20]) {
       await behind({ mode: "transaction", sessions_max, isRoundRobin }, async (url) => {
         const db = await serverDatabase(url);
         try {
-          // Other queries have used the pooler before, so that several sessions are free.
+          // Other queries have used the pooler before, so that it has several idle sessions.
           await Promise.all(Array.from({ length: 5 }, () => db.query("select pg_sleep(0.05)")));
           expect(await whyNoSessions(db)).toContain("pooler");
         } finally {

@@ -1,4 +1,4 @@
-// Reports are read from a replica that follows its primary: what docs/scale.md says of replicas.
+// Reports are read from a replica that follows its primary, as docs/scale.md says.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { migrate } from "../../../db/migrate.ts";

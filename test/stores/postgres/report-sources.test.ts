@@ -1,4 +1,4 @@
-// Tests from which sums a report is read: here, that totals are used. Whether they add up is tested in
+// Tests which stored sums a report reads: roll-ups are used where possible. That the sums are right is tested in
 // test/core/store/rollups.test.ts.
 
 import { describe, expect, test } from "bun:test";
@@ -158,7 +158,7 @@ describe("a report by the days or months of a zone reads what one of UTC reads, 
   const beginning = (utc: string, zone: string): Beginning => ({ inUtc: at(utc), inZone: at(zone) });
 
   test("the hours between the midnights of both, in the totals and days that it reads", () => {
-    // Three days in Berlin, which begin an hour before the days of UTC.
+    // Three days of Berlin's time zone, which start an hour before the days of UTC.
     const berlin = asked("2026-01-09T23:00", "2026-01-12T23:00", { by: ["key", "day"], zone: "Europe/Berlin" });
     const midnights = ["09", "10", "11", "12", "13"].map((day) =>
       beginning(`2026-01-${day}`, `2026-01-${String(Number(day) - 1).padStart(2, "0")}T23:00`),

@@ -1,5 +1,5 @@
-// A backup of either kind of database is restored: the node starts on it, keys work, every total equals the sum of its
-// records, and the node goes on counting.
+// Restores a backup of either kind of database: the node starts on it, keys work, every total equals the sum of its
+// records, and new requests are counted.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { execFile } from "node:child_process";
@@ -30,8 +30,8 @@ interface Shown {
 }
 
 /**
- * Checks a node on a restored database: it has what the backup had, every total equals the sum of its records, and it
- * counts on from there.
+ * Checks a node on a restored database: it has the data of the backup, every total equals the sum of its records, and
+ * new requests are counted on top of them.
  */
 async function goesOn(restored: Sluice, key: string, ids: string[], organization: string): Promise<void> {
   for (const id of ids) expect(await endOf(restored, id, key)).not.toBeNull();
@@ -59,7 +59,7 @@ test("a dump of Postgres, restored on another server", async () => {
   const file = join(temporaryFolder(), "sluice.dump");
   await runs("pg_dump", "--format=custom", `--file=${file}`, fresh.url);
   const late = await served(before, key);
-  // What Redis remembers is written within a second, and at the latest when the node stops.
+  // The node writes its latest receipts to Redis within a second, and at the latest when it stops.
   await before.stop();
 
   const other = await startPostgres();
@@ -67,7 +67,7 @@ test("a dump of Postgres, restored on another server", async () => {
   await runs("pg_restore", "--no-owner", `--dbname=${other.url}`, file);
   const restored = await node({ env: { ...env, DATABASE_URL: other.url }, dataDir: before.dataDir });
   await goesOn(restored, key, ids, "test");
-  // What came after the backup is gone, and the node says so.
+  // The requests after the backup are lost, and the node reports that.
   expect((await lineOf(restored, { event: "receipts_lost" })).requests).toContain(late);
   await lineOf(restored, { event: "database_moved" });
   rmSync(file, { force: true });

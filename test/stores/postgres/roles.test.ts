@@ -1,5 +1,5 @@
-// A role that migrates and one that serves, with the grants of deploy/roles.sql: the second can do all that a node does,
-// and nothing that would hide what it did.
+// Two database roles with the grants of deploy/roles.sql: one migrates, the other runs nodes. The second role can do
+// all that a node does, but cannot hide its actions from the audit.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomUUID } from "node:crypto";
@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([owner?.close(), runner?.close()]);
-  // The roles belong to the server, and cannot be dropped while the database has grants to them.
+  // The roles belong to the whole server, and can be dropped only after their grants on the database were revoked.
   await admin?.exec(
     `drop owned by ${runRole}; reassign owned by ${ownerRole} to current_user; drop owned by ${ownerRole}`,
   );
@@ -55,7 +55,7 @@ afterAll(async () => {
   await fresh?.drop();
 });
 
-/** The SQLSTATE with which the running role's statement failed. */
+/** The SQLSTATE with which a statement of the running role fails. */
 const refusal = (text: string) =>
   runner.exec(text).then(
     () => "allowed",
@@ -73,7 +73,7 @@ test("the running role serves, keeps books, makes keys and removes what it kept"
     await infers(sluice);
     expect((await sluice.fetch("/readyz")).status).toBe(200);
     expect((await sluice.json<{ differences?: unknown[] }>("usage", "check")).differences ?? []).toEqual([]);
-    // What a node does in the background is done when it has stopped.
+    // The background work of a node is done when the node has stopped.
     expect(await sluice.stop()).toBe(0);
     expect(sluice.stderr()).not.toMatch(/permission denied|unreachable|unwritten|unforgotten|unkept|42501/);
   } finally {
@@ -87,7 +87,7 @@ async function administers(sluice: Sluice): Promise<void> {
   const { key, id } = await sluice.json<{ key: string; id: string }>("key", "create", ...narrow, "--name", "one");
   const statuses = [];
   for (let turn = 0; turn < 2; turn++) statuses.push((await chat(sluice, key)).status);
-  // The second request is over its rate, and leaves a receipt.
+  // The second request exceeds the key's rate limit, and leaves a receipt.
   expect(statuses).toEqual([200, 429]);
   await until(async () => (await runner.query("select 1 from usage_refusal")).length > 0, 60_000, "the refusal's row");
   await sluice.json("org", "extra-usage", "narrow", "on", "--cap", "1");
@@ -129,15 +129,15 @@ test("its upkeep makes partitions that are missing and drops those that are too 
   const names = (await runner.query<{ name: string }>("select name from usage_partitions()")).map((one) => one.name);
   expect(names).toContain(name);
   expect(names).not.toContain("usage_record_2001_01");
-  // The upkeep has also removed what was left of an organization that was closed 16 months ago; of an organization that
-  // was not closed, nothing is removed.
+  // The upkeep has also removed the rows of an organization that was closed 16 months ago; rows of an open organization
+  // are kept.
   expect(await runner.query("select 1 from organization where slug = 'slim'")).toEqual([]);
   await runner.query("select organization_forget(id) from organization");
   expect(await runner.query("select 1 from organization where slug = 'test'")).toHaveLength(1);
-  // Rows that are not due stay, for any caller.
+  // The function keeps partitions whose retention has not passed, whichever role calls it.
   await runner.query("select usage_drop_month($1)", [name]);
   expect((await runner.query("select to_regclass($1) as there", [name]))[0]).toEqual({ there: name });
-  // The upkeep made the partition with the owner's right, so it is the owner's.
+  // The function that created the partition runs with its owner's rights, so that owner also owns the partition.
   expect(await refusal(`drop table ${name}`)).toBe("42501");
 });
 

@@ -1,6 +1,6 @@
 import type { Transaction } from "../../../src/stores/postgres/database.ts";
 
-/** Rolls back by a throw, which ends any transaction without a commit. */
+/** Runs work in a transaction, and throws at its end, so that the transaction is rolled back. */
 export async function rolledBack(
   transaction: Transaction["transaction"],
   work: (tx: Transaction) => Promise<void>,

@@ -1,6 +1,7 @@
-// What could be spread over several servers, by organization (docs/scale.md, Past one Postgres). For each table,
-// spread.json says by which column; and it lists the functions by the rows that they are about: those of One organization,
-// of the organizations in a Batch, of All, of the Server itself, or None. No table and no function is left out.
+// Checks spread.json, which says how the database could be split by organization over several servers (docs/scale.md,
+// Past one Postgres). For each table it has the column to split by; and it lists each function by the rows that it
+// uses: those of One organization, of the organizations in a Batch, of All, of the Server itself, or None. No table and
+// no function is missing.
 
 import { expect, test } from "bun:test";
 import { migrations } from "../../../db/migrate.ts";
@@ -11,18 +12,18 @@ const spreadBy = new Map(Object.entries(spread.tables));
 const { One, Batch, All, Server, None } = spread.functions;
 
 const tables = [...sql.matchAll(/create (?:unlogged )?table (\w+)/g)].map(([, name]) => name!);
-/** A function that uses a view concerns the tables that the view reads. */
+/** A function that uses a view also uses the tables of the view. */
 const views = [...sql.matchAll(/create (?:or replace )?view (\w+) as ([\s\S]*?);/g)].map(
   ([, name, body]) => [name!, body!] as const,
 );
-/** A function that a later migration replaced counts as it is now. */
+/** If a later migration replaced a function, its latest definition counts. */
 const bodies = new Map(
   [...sql.matchAll(/create (?:or replace )?function (\w+)\s*\([\s\S]*?\bas \$\$([\s\S]*?)\$\$/g)].map(
     ([, name, body]) => [name!, body!] as const,
   ),
 );
 
-/** The tables that a function names, by itself or through a view. */
+/** The tables that a function uses, directly or through a view. */
 function tablesOf(own: string): string[] {
   const names = (word: string) => new RegExp(`\\b(?:from|join|into|update|using|table only) ${word}\\b`);
   const body = [own, ...views.flatMap(([view, text]) => (names(view).test(own) ? [text] : []))].join("\n");

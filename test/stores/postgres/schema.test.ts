@@ -1,5 +1,5 @@
-// The migrations make the same tables, views and indexes on both databases, and db/schema.ts describes the tables that it
-// has as they are: columns, types, nullability and indexes.
+// The migrations create the same tables, views and indexes on both kinds of database, and db/schema.ts describes its
+// tables correctly: columns, types, nullability and indexes.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Column, is, SQL } from "drizzle-orm";
@@ -8,7 +8,7 @@ import * as schema from "../../../db/schema.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { kinds } from "./databases.ts";
 
-// Starting a database takes half a second, and many times that on a machine that does much else.
+// Starting a database takes half a second, and many times that on a busy machine.
 setDefaultTimeout(60_000);
 
 test("the schema is what the migrations make, the same on both databases", async () => {
@@ -62,9 +62,7 @@ const ordered = (columns: (IndexedColumn | SQL)[]) =>
     )
     .join(", ");
 
-/**
- * Leaves out partitions, which are their parent's affair, and the list of applied migrations, which is the migrator's.
- */
+/** SQL that excludes partitions, which are like their parent table, and the migrator's table of applied migrations. */
 const ours = "c.relnamespace = 'public'::regnamespace and not c.relispartition and c.relname <> 'schema_migration'";
 
 async function made(db: Database): Promise<Shape> {

@@ -1,5 +1,5 @@
-// A Postgres server that goes away, comes back, falls silent or takes too long: what waits fails soon, and what comes
-// after it works without a restart.
+// A Postgres server that shuts down, comes back, becomes unresponsive or is slow: waiting queries fail soon, and later
+// queries work without a restart of the node.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
@@ -210,8 +210,8 @@ test("a transaction whose connection is lost fails, and nothing that its work st
       const [own] = await tx.query<{ pid: number }>("select pg_backend_pid() as pid");
       await using(fresh.url, {}, (other) => other.query("select pg_terminate_backend($1)", [own!.pid]));
       const write = () => tx.query("insert into outlived values (1)").catch((error: unknown) => error);
-      // The first write meets the end of the connection, the next one follows on its heels, the last comes when other
-      // connections are back.
+      // The first write finds the connection closed, the second write follows immediately, and the last one comes when
+      // connections have been reopened.
       asked = [await write(), await write()];
       await inTime(() => answers(db));
       asked.push(await write());
@@ -272,9 +272,7 @@ test("a server that falls silent fails what waits for it, and new connections ar
   wire.close();
 });
 
-/**
- * Makes a wire to the server that can fall silent: for connections that are open at that moment, nothing more arrives.
- */
+/** Creates a proxy to the server that can be silenced: on the connections that are open then, no more data arrive. */
 async function silenceable(target: string) {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();

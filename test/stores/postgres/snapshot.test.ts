@@ -1,6 +1,6 @@
-// The row versions that a transaction with an old snapshot keeps alive cost later transactions nothing: a batch and a sweep
-// touch as many pages after hundreds of batches as after a few. On Postgres alone: the embedded database has one
-// connection, so no other transaction can be open beside.
+// The old row versions that a long-running snapshot keeps do not slow later transactions down: a batch and a sweep
+// touch as many pages after hundreds of batches as after a few. Tested on Postgres alone: the embedded database has one
+// connection, so no other transaction can be open.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Lane } from "../../../src/stores/postgres/database.ts";
@@ -29,7 +29,10 @@ describe("an old snapshot", () => {
     await store.close();
   });
 
-  /** Pages that a call touches, in a transaction that is thrown away; its plans have been made by a first call. */
+  /**
+   * The number of pages that a query touches, in a transaction that is rolled back. A first execution has planned the
+   * query.
+   */
   const pages = async (text: string, parameters: readonly unknown[]) => {
     const counts = await store.db.transaction(async (tx) => {
       const found: number[] = [];

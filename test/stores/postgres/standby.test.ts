@@ -1,5 +1,5 @@
-// A standby that answers, beside its primary: connections that write go to the primary, and leave a standby to which a
-// name has led them.
+// A standby that serves reads, beside its primary: connections for writes are made to the primary, and are closed if a
+// host name has led them to a standby.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
@@ -29,12 +29,12 @@ async function nodeOn(url: string, env: Record<string, string> = {}): Promise<Sl
   return sluice;
 }
 
-/** A URL with several servers, in this order. */
+/** A database URL with several servers, in this order. */
 const urlOf = (servers: Service[], kind: string, database = "postgres") =>
   `postgres://postgres@${servers.map(({ url }) => new URL(url).host).join()}/${database}?target_session_attrs=${kind}`;
 
 let made = 0;
-/** Makes a database with Sluice's schema that both servers have, and returns its name. */
+/** Creates a database with Sluice's schema, waits until both servers have it, and returns its name. */
 async function database(): Promise<string> {
   made += 1;
   const name = `made_${made}`;
@@ -127,7 +127,10 @@ test("a node that starts where its name leads to a standby waits for the primary
   expect((await chat(await starts)).status).toBe(200);
 });
 
-/** The address of one of two servers, as a name or a balancer gives it: it may lead new connections elsewhere. */
+/**
+ * A proxy to one of two servers, like a host name or a load balancer: new connections can be directed to the other
+ * server.
+ */
 async function nameOf(server: Service, database = "postgres") {
   let target = new URL(server.url);
   const open = new Set<Socket>();

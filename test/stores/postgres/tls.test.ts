@@ -1,4 +1,4 @@
-// TLS to a real Postgres, mode by mode: what libpq would accept is accepted, and what it would refuse is refused.
+// TLS to a real Postgres, in each sslmode: the client accepts and refuses the same servers as libpq.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ let plain: Service;
 let port: number;
 let files: { ca: string; other: string; client: { certificate: string; key: string }; stranger: typeof files.client };
 
-/** Postgres requires that it owns the file of its key. */
+/** Postgres requires that its user owns the file with its private key. */
 const owned = (path: string) => account.uid !== undefined && chownSync(path, account.uid, account.gid!);
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Connects, and returns whether the session is encrypted, or the words of the refusal. */
+/** Connects. Returns whether the session is encrypted, or the text of the error. */
 async function tried(
   query: string,
   { user = "postgres", host = "localhost", at = port } = {},

@@ -1,4 +1,4 @@
-// The hourly upkeep reads the windows of a day, or those from before a year ago, and none of the windows between.
+// The hourly upkeep reads the usage windows of one day, or those from more than a year ago, but none in between.
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../../src/stores/postgres/database.ts";
@@ -10,8 +10,8 @@ import { databaseForTests, setClock } from "./databases.ts";
 setDefaultTimeout(120_000);
 
 /**
- * Session windows that have ended, spread over a year, each of another organization. They are sealed: `usage_seal` has
- * a row for each.
+ * SQL that creates ended session windows, spread over a year, each of another organization. They were checked:
+ * `usage_seal` has a row for each.
  */
 const fill = (windows: number) => `
   insert into usage_past
@@ -20,7 +20,7 @@ const fill = (windows: number) => `
   cross join lateral (select now() - interval '360 days' + n * interval '359 days' / ${windows} as at) t;
   insert into usage_seal select subject_id, kind, starts_at, ends_at, 0, 0, now() from usage_past;`;
 
-/** The statement with these values in the place of its parameters. */
+/** The statement with these values in place of its parameters. */
 const literal = (text: string, parameters: readonly unknown[]) =>
   parameters.reduce<string>((made, value, at) => made.replaceAll(`$${at + 1}`, String(value)), text);
 
@@ -34,7 +34,7 @@ async function pagesOf(db: Pick<Database, "query">, text: string, parameters: un
 
 const few = 3_000;
 const month = "usage_record_2001_01";
-/** Records that a node whose clock stood in 2001 has ended, of which the last ended today. */
+/** SQL that creates records of a node whose clock was set to 2001, the last of which ended today. */
 const records = `
   select usage_partition(usage_record_id('2001-01-01Z'));
   insert into usage_record (request_id, organization_id, operation, model, stream, price_input, price_cached_input,
@@ -51,14 +51,14 @@ describe.each(databaseKinds(import.meta.path))("on %s", (kind) => {
     await db.exec(fill(60_000));
     for (const table of ["usage_past", "usage_seal"]) await db.query(`vacuum (analyze) ${table}`);
     const [table] = await db.query<{ pages: number }>("select (pg_relation_size('usage_past') / 8192)::int as pages");
-    // The first time, plans and catalogs are read too.
+    // The first execution also reads the catalog and plans the query.
     for (let turn = 0; turn < 2; turn++) await pagesOf(db, "select * from usage_differences('open')");
     expect(await pagesOf(db, "select * from usage_differences('open')")).toBeLessThan(table!.pages / 2);
     expect(await pagesOf(db, oldRows("usage_past", "ends_at"), [14, 5_000])).toBeLessThan(table!.pages / 2);
   });
 
   test("an index forgets what was deleted, so that its pages are not read for those times ever after", async () => {
-    // The last hour of a month of upkeep, in which the last part of every index has its turn.
+    // This is the last hour of a month of upkeep, in which the last part of every index is processed.
     await setClock(db, new Date("2026-03-07T23:00:00Z"));
     const zero = "'00000000-0000-0000-0000-000000000000'";
     await db.query(`insert into usage_day
@@ -74,7 +74,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (kind) => {
         return pagesOf(tx, text);
       });
     expect(await longAgo()).toBeGreaterThan(10);
-    // Another database's transaction that began before the deletion keeps the rows in the summaries for as long as it runs.
+    // A transaction of another database that began before the deletion delays this until it ends.
     const narrowed = async () => {
       expect(await keepUpPartitions(db)).toEqual({ monthsAhead: 6, putOff: [] });
       return (await longAgo()) < 6;

@@ -1,11 +1,11 @@
-// Whatever goes into a database comes out the same, and the same from both kinds.
+// Values are read from the database exactly as they were written, on both kinds of database.
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { DatabaseError } from "../../../src/stores/postgres/database-error.ts";
 import { databaseForTests, kinds, type Open } from "./databases.ts";
 
-// Starting a database takes half a second, and many times that on a machine that does much else.
+// Starting a database takes half a second, and many times that on a busy machine.
 setDefaultTimeout(60_000);
 
 for (const { kind, open } of kinds) describe(kind, () => contract(open));

@@ -1,6 +1,6 @@
-// A process of its own for embedded.test.ts. `write FOLDER`: opens the database, reports how many rows are there, then adds
-// one row after the other and reports each once it is confirmed, for ever. `open FOLDER`: opens the database, reports the
-// same, and waits. `spin FOLDER`: a thread spins for ever, with a deadline running.
+// A separate process for embedded.test.ts. `write FOLDER` opens the database, reports its number of rows, and then
+// inserts rows endlessly, and reports each when it is confirmed. `open FOLDER` opens the database, reports its number
+// of rows, and waits. `spin FOLDER` runs an endless loop in a thread, with a deadline.
 
 import { writeSync } from "node:fs";
 import { exitAfter } from "../../../src/stores/postgres/deadline.ts";
@@ -36,7 +36,7 @@ async function main(mode: string, folder: string): Promise<void> {
   }
 }
 
-/** Writes the line at once, so that a kill loses nothing that was reported. */
+/** Writes the line synchronously, so that a kill loses no reported line. */
 function tell(line: string): void {
   writeSync(1, `${line}\n`);
 }

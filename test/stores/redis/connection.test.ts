@@ -1,4 +1,4 @@
-/** The connection to Redis: what it reports of outages, and as which user it connects to the nodes of a cluster. */
+/** The connection to Redis: its reports of outages, and the user as which it connects to the nodes of a cluster. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Redis } from "ioredis";
 import { redisConnection } from "../../../src/stores/redis/connection.ts";
@@ -42,7 +42,7 @@ test("one server takes keys of several tags; a cluster does not, nor does a prox
 });
 
 describe("a user without the dangerous commands, INFO among them, is served", () => {
-  /** Lets such a user in at each server, and answers a connection as that user. */
+  /** Creates a user with a password on each server, and connects as that user. */
   async function connected(urls: readonly string[]) {
     const admins = urls.map((url) => new Redis(url));
     for (const admin of admins)
@@ -85,10 +85,10 @@ test("a server that became a replica is left: the name may lead to another one",
 
 const readOnly = "-READONLY You can't write against a read only replica.\r\n";
 
-/** A server that says that it belongs to no cluster, but refuses every script as a cluster's server does. */
+/** A server that says that it is no cluster, but refuses every script as a server of a cluster does. */
 const sharding = () => answering({ evalsha: "-CROSSSLOT Keys in request don't hash to the same slot\r\n" });
 
-/** A server that answers commands with these words. `opened`: called for each connection. */
+/** A server that responds to commands with these texts. `opened` is called for each connection. */
 function answering(words: Record<string, string>, opened = () => {}) {
   const answers: Record<string, string> = {
     info: "$30\r\nloading:0\r\ncluster_enabled:0\r\n\r\n",
@@ -121,7 +121,7 @@ test("the user and the password of the URL are those at every node of a cluster"
   const connection = redisConnection(`redis://gate%40way:p%40ss@${url.host}`, () => {});
   await connection.ping(10_000);
   const one = connection.script("return 1");
-  // The slots of these keys are on different nodes.
+  // The hash slots of these keys are on different nodes.
   expect(await Promise.all(["{a}", "{b}", "{c}"].map((key) => one([key], [])))).toEqual([1, 1, 1]);
   connection.close();
   await cluster.stop();

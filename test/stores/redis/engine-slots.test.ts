@@ -1,6 +1,7 @@
 /**
- * An engine's limit that a whole fleet shares: many processes on a virtual clock, with the real script in Redis. The
- * processes begin and end requests, freeze, are killed and join; answers are lost, Redis falls silent and forgets.
+ * A limit on an engine's concurrent requests (slots) that a fleet shares: many processes on a virtual clock, with the
+ * real script in Redis. The processes start and end requests, freeze, are killed and join; replies of Redis are lost,
+ * Redis hangs, and Redis loses its data.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { EngineSlots, SlotCounts } from "../../../src/core/store/engine-slots.ts";
@@ -26,11 +27,11 @@ const answer_ms_max = 1_500;
 
 interface Asked {
   part: keyof SlotCounts;
-  /** When the request's answer ends at the engine. */
+  /** The time at which the engine completes the response. */
   ends_ms: number;
 }
 
-/** A process: what it knows, and which requests it has at the engine. */
+/** A process: the slots that it has, and its requests at the engine. */
 class Process {
   readonly share: Share;
   running: Asked[] = [];
@@ -70,7 +71,7 @@ class Fleet {
     return one;
   }
 
-  /** Makes Redis lose everything. */
+  /** Makes Redis lose all its data. */
   forget(): void {
     this.#epoch += 1;
   }
@@ -101,12 +102,12 @@ class Fleet {
     return all.filter(({ ends_ms }) => ends_ms > this.now_ms).length;
   }
 
-  /** Does one step of time, in which each process acts in turn. */
+  /** Advances the time by one step, in which each process takes its turn. */
   async step(answer_ms: () => number, isLost = () => false, isBefore = () => false): Promise<void> {
     this.now_ms += step_ms;
     for (const one of this.processes) {
       if (one.frozenUntil_ms > this.now_ms) continue;
-      // The process's exchange with Redis may be on its way before the process hears which requests have ended.
+      // The process may exchange its numbers with Redis before it knows which of its requests have ended.
       if (isBefore()) await this.exchange(one, isLost());
       this.end(one);
       this.begin(one, answer_ms());
@@ -120,7 +121,7 @@ const whole = ({ common, reserved }: SlotCounts) => common + reserved;
 
 test("the engine never has more than its limit, whatever happens to processes and to Redis", async () => {
   const begun_ms = performance.now();
-  // A machine that is too slow for all rounds runs fewer.
+  // A slow machine runs fewer rounds.
   for (let round = 0; round < times(3, 60) && performance.now() - begun_ms < 120_000; round++) {
     const random = chanceOf(seed + round);
     const below = (most: number) => Math.floor(random.next() * most);
@@ -154,8 +155,8 @@ test("the engine never has more than its limit, whatever happens to processes an
 const endless = { common: 1_000, reserved: 0 };
 
 /**
- * Runs the fleet for this long, with requests that all wait at the `busy` processes, and returns how many requests each
- * process ran at the end.
+ * Runs the fleet for this long, while only the `busy` processes have waiting requests. Returns the number of running
+ * requests of each process at the end.
  */
 async function after(fleet: Fleet, length_ms: number, busy: readonly Process[], answer_ms = 400): Promise<number[]> {
   const until_ms = fleet.now_ms + length_ms;
@@ -171,7 +172,7 @@ test("one busy process has the whole limit; all busy ones share it evenly, soon 
   const fleet = new Fleet({ common: 32, reserved: 0 });
   const [one, other, third] = [fleet.join(), fleet.join(), fleet.join()];
   expect(await after(fleet, 4_000, [one])).toEqual([32, 0, 0]);
-  // Running requests end within 400 ms, and nobody waits longer than that for a share.
+  // Running requests end within 400 ms, and then their slots are free for the other processes.
   expect((await after(fleet, 600, [one, other, third])).toSorted()).toEqual([10, 11, 11]);
   expect(await after(fleet, 600, [third])).toEqual([0, 0, 32]);
 });
@@ -211,7 +212,7 @@ test("while Redis is silent each begins only up to its even share, and what runs
   const all = [fleet.join(), fleet.join(), fleet.join()];
   await after(fleet, 4_000, [all[0]!]);
   fleet.isSilent = true;
-  // Until `slots_fence_ms` have passed without an answer, nothing changes.
+  // Nothing changes until Redis has not responded for `slots_fence_ms`.
   expect(await after(fleet, 1_900, all)).toEqual([32, 0, 0]);
   await after(fleet, 600, all);
   expect(all[0]!.running.length).toBe(10);
@@ -226,7 +227,7 @@ test("while Redis is silent each begins only up to its even share, and what runs
 test("while Redis is silent, of fewer slots than processes as many are used", async () => {
   const fleet = new Fleet({ common: 2, reserved: 0 });
   const all = Array.from({ length: 5 }, () => fleet.join());
-  // Each second other processes have the slots, so this is the middle of one.
+  // The free slots pass to other processes every second, so this is the middle of such a second.
   await after(fleet, 4_500, []);
   fleet.isSilent = true;
   const running = await after(fleet, 5_000, all);
@@ -255,7 +256,7 @@ test("a process that shares from now on counts what it runs already", async () =
   await fleet.exchange(one);
   one.running = [];
   await fleet.exchange(other);
-  // The first process gives back what it held without need.
+  // The first process returns the slots that it does not need.
   await fleet.exchange(one);
   await fleet.exchange(one);
   expect(whole(one.share.most(fleet.now_ms))).toBeLessThanOrEqual(2);
@@ -277,11 +278,11 @@ test("a process that was frozen past its lease begins nothing until Redis has an
   one.frozenUntil_ms = fleet.now_ms + 10_100;
   expect(await after(fleet, 10_000, [one, other])).toEqual([4, 8]);
   expect(whole(one.share.most(fleet.now_ms))).toBe(0);
-  // The process does not fall back to its even share either, although its next exchange with Redis fails.
+  // The process does not get its even share of slots either, because its next exchange with Redis fails.
   await fleet.exchange(one, true);
   expect(whole(one.share.most(fleet.now_ms))).toBe(0);
-  // The process does not keep what it had either, although the answer comes before it hears that its requests have
-  // ended.
+  // The process does not keep its earlier slots either, although Redis responds before the process knows that its
+  // requests have ended.
   await fleet.exchange(one);
   fleet.end(one);
   fleet.begin(one, 400);

@@ -21,7 +21,7 @@ const start_ms = Date.parse("2026-11-21T03:00:00.400Z");
 let connection: RedisConnection;
 let client: Redis;
 let now_ms = start_ms;
-/** How many requests each call to Redis had, and whether Redis is away. */
+/** The number of requests in each call to Redis, and on the next line whether Redis is down. */
 let calls: number[] = [];
 let isAway = false;
 let isCluster = false;
@@ -214,12 +214,12 @@ test("what goes in one call is answered, and counted, as if each request had ask
   );
 });
 
-/** An answer without its functions, which are not compared. */
+/** A result without its functions, which are not compared. */
 const said = (answer: unknown) => JSON.parse(JSON.stringify(answer));
 
 /**
- * Does what `next` says with a request that was taken. Waits only for a correction that takes more, which is sent at
- * once; a correction that gives back goes with the next turn's call.
+ * Does the step `next` for an admitted request. Waits only for a correction that takes more, which is sent immediately;
+ * a correction that gives back is sent with the next turn's call.
  */
 async function ended(answer: RateAnswer, { tokens, tokens_min, next }: Ask): Promise<void> {
   if (answer.answer !== "taken") return;
@@ -229,8 +229,8 @@ async function ended(answer: RateAnswer, { tokens, tokens_min, next }: Ask): Pro
 }
 
 /**
- * The sums and entries in Redis. The head and the end of a queue are left out: those of an empty queue depend on what
- * looked at the queue last, and when.
+ * The sums and entries in Redis. The fields `head` and `end` of a queue are left out: for an empty queue, they depend
+ * on the last access to it.
  */
 async function kept(name: string, organizationId: string): Promise<unknown> {
   const whole = `${prefix}${name}:{${organizationId}}`;
@@ -242,7 +242,10 @@ type Ask = typeof ask extends fc.Arbitrary<infer One> ? One : never;
 const ask = fc
   .record({
     who: fc.constantFrom(["key_1", "team_1"], ["key_2", "team_1"], ["key_1"], ["team_1"], []),
-    /** Low limits, under which each request is counted by itself, and high ones, under which requests share seconds. */
+    /**
+     * Low limits, under which each request has an entry of its own, and high ones, under which the requests of a second
+     * share an entry.
+     */
     perMinute: fc.constantFrom(2, 5, 9, 40, 7_000, null),
     ofWhole: fc.constantFrom(4, 9, 40, 7_000),
     tokens: fc.nat(20),

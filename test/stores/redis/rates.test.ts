@@ -1,4 +1,5 @@
-// Sliding rates in Redis, beyond the contract of all stores (test/core/store/rates.test.ts): its own clock, and its faults.
+// Sliding rates in Redis, beyond the rules of all stores (test/core/store/rates.test.ts): Redis' own clock, and its
+// failures.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Redis } from "ioredis";
@@ -13,7 +14,7 @@ import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
-/** A Redis for this file alone: it is paused, flushed and stopped. */
+/** A Redis for this file alone, because it is paused, flushed and stopped. */
 let own: Service;
 let port: number;
 let connection: RedisConnection;
@@ -76,7 +77,7 @@ test("an organization, its teams and keys have one key each, under its tag, and 
   }
 });
 
-/** A test that waits in vain for a correction fails after this time. */
+/** The time limit of a test that would wait for a correction forever. */
 const hangs_ms = 15_000;
 const scripts = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await client.info("commandstats"))?.[1] ?? 0);
 const tokensLeft = async (rates: Rates, organizationId: string) =>

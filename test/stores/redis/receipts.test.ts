@@ -1,4 +1,4 @@
-/** What is remembered in Redis beside the store, and what an observer is told of the connection. */
+/** The latest receipts, which Redis keeps in addition to the database, and the events of the connection. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Redis } from "ioredis";
 import { type RedisConnection, redisConnection } from "../../../src/stores/redis/connection.ts";

@@ -1,5 +1,5 @@
-// rediss:// to a real Redis: its certificate is checked, the client's own is shown, and a renewed file serves the next
-// connection.
+// rediss:// to a real Redis: its certificate is verified, the client's certificate is sent, and a renewed file is used
+// for the next connection.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -22,10 +22,10 @@ const other = authority("somebody else's authority");
 const me = ours.issue(["a node"]);
 let server: Service;
 let url: string;
-/** A connection without TLS, which ends other connections. */
+/** A connection without TLS, with which the test ends other connections. */
 let operator: Redis;
 
-/** Redis requires that its own user can read its key. */
+/** Redis requires that its user can read the file with its private key. */
 const owned = (path: string) => account.uid !== undefined && chownSync(path, account.uid, account.gid!);
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ const as = (ca: Identity, who: Identity | null): RedisTls => ({
   ...(who ? { cert: who.certificate, key: who.key } : {}),
 });
 
-/** The error of a connection, or null if it worked. */
+/** The error of a connection; null if it succeeded. */
 async function tried(tls: () => RedisTls, at = url): Promise<string | null> {
   let said = "";
   const redis = redisConnection(at, (cause) => (said += String(cause)), tls);

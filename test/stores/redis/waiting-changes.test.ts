@@ -1,4 +1,5 @@
-// Changes of sliding rates that wait for the next call to Redis: what belongs together is added up, and nothing else.
+// Changes of sliding rates that wait for the next call to Redis: changes of the same subject, entry and name are added
+// up, and no others.
 import { expect, test } from "bun:test";
 import { type Change, waitingChanges } from "../../../src/stores/redis/waiting-changes.ts";
 
