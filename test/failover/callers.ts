@@ -1,4 +1,5 @@
-// What a caller makes of an answer, in each protocol: the text, whether the answer was reported as complete, and the error.
+// Sends a request in each protocol, and reads the response as a client does: its text, whether it was reported as
+// complete, and the error.
 
 import type { Sluice } from "../harness/sluice.ts";
 
@@ -9,7 +10,7 @@ export interface Seen {
   status: number;
   text: string;
   isComplete: boolean;
-  /** The error's code, of a body or of a stream. */
+  /** The code in an error body, or in a stream's error event. */
   code: string | null;
   model: string | null;
   outputTokens: number | null;
@@ -23,7 +24,8 @@ const caps = { chat: "max_completion_tokens", messages: "max_tokens", responses:
 
 export function bodyOf(caller: Caller, model: string, stream: boolean, more: object = {}): object {
   const messages = [{ role: "user", content: "hello" }];
-  // The answer is short enough to be requested from the engine unstreamed, unless the client streams it.
+  // The output limit is so small that the service asks the engine without streaming, unless the client asks for a
+  // stream.
   if (caller === "chat") {
     const options = stream ? { stream, stream_options: { include_usage: true } } : {};
     return { model, messages, max_completion_tokens: 200, ...options, ...more };

@@ -1,11 +1,11 @@
-// A sluice.yaml, written as JSON, which is YAML too.
+// Writes a sluice.yaml as JSON, which is valid YAML.
 
-/** An upstream's name, or an upstream with the priority of its route. */
+/** The target of a route: an upstream's name, or an upstream with the priority of its route. */
 type RouteTo = string | { upstream: string; priority?: number };
 
 /**
- * A sluice.yaml with these upstreams, by name, and these models, each `acme/…` with its routes: engines get the model's
- * name without `acme/`.
+ * A sluice.yaml with these upstreams, by name, and these models, whose IDs are `acme/NAME`, with their routes. The
+ * engines' name for a model is NAME.
  */
 export function configOf(
   upstreams: Record<string, object>,

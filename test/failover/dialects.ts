@@ -1,11 +1,11 @@
-// What an engine of each protocol writes: an answer of a given number of words, in events or whole.
+// The responses of an engine in each protocol: a text of a given number of words, as events or unstreamed.
 
 export interface Dialect {
-  /** The events before the first word, with each word, and after the last one. */
+  /** The events before the first word, the event of each word, and the events after the last word. */
   opening: object[];
   word(text: string): object;
   closing: object[];
-  /** The mark that ends the stream, after all events. */
+  /** The line `[DONE]`, or whatever else ends the protocol's stream after all events; null if nothing does. */
   mark: string | null;
   whole(content: string | null): object;
 }
@@ -77,7 +77,7 @@ const responses = (all: string): Dialect => ({
   whole: ended,
 });
 
-/** What an engine writes at the requested path; `all` is the whole text of its answer. */
+/** The response format of an engine for the requested path; `all` is the complete text of its response. */
 export function dialectOf(path: string, all: string): Dialect {
   if (path.endsWith("/messages")) return messages;
   return path.endsWith("/responses") ? responses(all) : chat;

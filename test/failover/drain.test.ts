@@ -1,6 +1,7 @@
 /**
- * Engines that get no new requests while others of the model can: those that an operator drains, within a second and
- * until the drain's end, and those that say how busy they are. What runs there is finished.
+ * Engines that get no new requests while other engines of the model can serve them: engines that an operator drains,
+ * which takes effect within a second and lasts until the drain ends; and engines that report that they are busy.
+ * Running requests there are completed.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Drain } from "../../src/admin/management/upstreams.ts";
@@ -44,7 +45,10 @@ const ask = (model = "spread") => {
   return sluice.post("/v1/chat/completions", bodyOf("chat", `acme/${model}`, true, { messages }));
 };
 const drained = () => sluice.json<Drain[]>("upstream", "drained");
-/** How many routes of the model are in this state. The engines' names are not read, because not every port shows them. */
+/**
+ * How many routes of the model are in this state. The routes' engines are not compared, because not every port shows
+ * their names.
+ */
 async function routesIn(state: "drained" | "crowded", model: string): Promise<number> {
   const metrics = await (await sluice.fetch("/metrics")).text();
   const line = new RegExp(`^upstream_routes\\{model="acme/${model}",.*state="${state}"\\} (\\d)`, "m");

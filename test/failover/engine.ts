@@ -1,10 +1,10 @@
-// An engine that can be stopped and started at its port while requests run, and that records its requests and how many it
-// had at once.
+// An engine that can be stopped and restarted on its port while requests run. It records its requests, and the largest
+// number of concurrent ones.
 
 import type { Server } from "bun";
 
 export interface Asked {
-  /** The model that the body names. */
+  /** The model name in the request body. */
   model: string;
   user: string;
   cacheSalt: string | undefined;
@@ -12,20 +12,20 @@ export interface Asked {
 }
 
 export interface Engine {
-  /** Base URL, up to and with /v1; the same after each start. */
+  /** The base URL, including /v1. It stays the same after a restart. */
   url: string;
   asked: Asked[];
-  /** How long the engine thinks before its answer. */
+  /** How long the engine waits before it responds, in milliseconds. */
   delay_ms: number;
-  /** Whether the engine answers 503 to everything, even to checks. */
+  /** Whether the engine responds with 503 to every request, including health checks. */
   isSick: boolean;
-  /** The number of waiting requests that its metrics report. */
+  /** The number of waiting requests that the engine's metrics report. */
   waiting: number;
   inFlight: number;
-  /** The most requests that were in flight at once; tests may reset it. */
+  /** The largest number of concurrent requests so far; tests may reset it. */
   most: number;
   checks: number;
-  /** Ends the thinking about all requests that are there now. */
+  /** Ends the wait of all current requests immediately. */
   hurry(): void;
   start(): void;
   /** Stops the engine and closes all its connections. */

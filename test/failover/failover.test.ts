@@ -18,14 +18,17 @@ import { canonical } from "./wall.ts";
 interface Fault {
   name: string;
   title: string;
-  /** The verdict for a stream. `pass`: the whole answer. Otherwise the code of a clean error. */
+  /** The expected outcome with streaming: `pass` for the whole response, else the code of a clean error. */
   streamed: "pass" | string;
-  /** The verdict without a stream, for which nothing is shown until all of the answer has come. */
+  /**
+   * The expected outcome without streaming. It may differ, because the client gets nothing until the response is
+   * complete.
+   */
   whole: "pass" | string;
-  /** The number of requests that the spare gets if the answer is streamed. */
+  /** The number of requests that the spare gets if the client streams. */
   spares: number;
   timeouts?: string;
-  /** The context of the first engine, if it is smaller than the model's. */
+  /** The context window of the first engine, if it is smaller than the model's. */
   contextWindow?: number;
 }
 
@@ -65,10 +68,10 @@ const faults: Fault[] = [
   { name: "empty", title: "an empty answer", streamed: pass, whole: pass, spares: 1 },
 ];
 
-/** A cap above `unstreamed_tokens_max`, so the engine is asked for a stream. */
+/** An output limit above `unstreamed_tokens_max`, so the service asks the engine for a stream. */
 const beyond = { cap: 1_000 };
 const modes = ["streamed", "whole", "collected"] as const;
-/** The faults that are tried with engines of every protocol, too. */
+/** The names of the faults that are also tested with engines of every other protocol. */
 const spoken = new Set("ok s01 s02 s03 s04 s06 s08 s10 s13 forbidden html empty".split(" "));
 const [chat, ...otherProtocols] = engineProtocols;
 const all = faults.flatMap((fault) => {
@@ -109,8 +112,8 @@ beforeAll(async () => {
     const cap = mode === "collected" ? beyond : {};
     seen.set(key, await asks(rig.sluice, caller, `acme/${key}`, mode === "streamed", cap));
   };
-  // Streams that break in the middle are requested a few at a time: a busy service would read the break together with
-  // the first words, and could still use the spare.
+  // Streams that break in the middle are requested a few at a time: on a busy machine, the service would read the break
+  // together with the first words, and could still use the spare.
   const inTheMiddle = (one: (typeof all)[number]) => one.mode === "streamed" && one.streamed !== pass;
   for (const some of Map.groupBy(all.filter(inTheMiddle), ({ name }) => name).values())
     await Promise.all(some.map(asked));
@@ -127,7 +130,8 @@ for (const one of all) {
     const { seen, receipt } = outcomes.get(one.key)!;
     const spares = verdict === pass && one.streamed !== pass ? 1 : one.spares;
     const firsts = rig.asked(one.key);
-    // Only where a connection that had served before closes may the same engine be asked again, on a new one.
+    // The same engine may get the request twice only if its reused connection was closed; the second time, on a new
+    // connection.
     expect(firsts === 1 || (one.name === "s05" && firsts === 2)).toBe(true);
     expect(rig.asked(`ok-${one.key}`)).toBe(spares);
     expect(receipt.attempts).toBe(firsts + spares);
@@ -135,10 +139,10 @@ for (const one of all) {
       const whole = { status: 200, isComplete: true, code: null, model: `acme/${one.key}`, outputTokens: 60 };
       expect(seen).toMatchObject(whole);
       expect(seen.text).toBe(canonical);
-      // The text that the first engine sent and nobody saw is not charged.
+      // The text that the first engine sent, and no client received, is not charged.
       expect([receipt.outcome, receipt.usage.input_tokens]).toEqual(["completed", 9]);
     } else {
-      // A stream of Responses has one code for all errors that are not the caller's.
+      // A stream of Responses has the same code, `server_error`, for all errors that the caller did not cause.
       const isStream = one.caller === "responses" && one.mode === "streamed" && seen.status === 200;
       expect(seen.code).toBe(isStream ? "server_error" : verdict);
       expect([seen.isComplete, receipt.outcome]).toEqual([false, "failed"]);
@@ -153,7 +157,8 @@ test("the record names the route that answered, and the attempts; metrics and th
   const metrics = await (await rig.sluice.fetch("/metrics")).text();
   const count = (outcome: string) =>
     Number(new RegExp(`upstream_attempts_total{upstream="",outcome="${outcome}"} (\\d+)`).exec(metrics)?.[1]);
-  // Each fault was run in three protocols, each in three modes, and some with engines of two further protocols.
+  // Each fault was run with three protocols of clients in three modes, and some also with engines of two further
+  // protocols.
   const counts = [count("refused"), count("busy"), count("rejected"), count("too_long")];
   expect(counts).toEqual([2 * 9 + 2, 2 * (9 + 2), 9 + 2, 9]);
   const refused = await linesThen(rig.sluice, "upstream_refused", 2 * 9 + 2);

@@ -1,6 +1,6 @@
 /**
- * One limit of an engine for three nodes on one Postgres and one Redis: the engine counts its concurrent requests. A
- * node is killed, and the limit changes under load.
+ * One limit on an engine's concurrent requests for three nodes on one Postgres and one Redis. The engine counts its
+ * concurrent requests while a node is killed, and while the limit changes under load.
  */
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -63,8 +63,8 @@ beforeEach(() => {
 });
 
 /**
- * Clients of each node that send one request after the other until `over` is called. Failed requests of a killed node
- * don't count.
+ * Clients of each node that send one request after another until `over` is called. Failed requests to a killed node are
+ * ignored.
  */
 function load(callers = 24) {
   let isOver = false;
@@ -105,7 +105,7 @@ async function metric(node: Sluice, name: string): Promise<number> {
   const text = await (await node.fetch("/metrics")).text();
   return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)`, "m").exec(text)?.[1] ?? Number.NaN);
 }
-/** The most requests that are at the engine at once, while it gets `requests` more of them. */
+/** The largest number of concurrent requests at the engine during its next `requests` requests. */
 async function mostOf(requests: number): Promise<number> {
   const before = engine.asked.length;
   engine.most = engine.inFlight;
@@ -114,7 +114,10 @@ async function mostOf(requests: number): Promise<number> {
 }
 const isFull = () => engine.inFlight === slots;
 
-/** Whether each node has its even share. Without Redis, a node never holds more slots than it had. */
+/**
+ * Whether each node has its even share of the slots, because without Redis a node cannot get more slots than it already
+ * has.
+ */
 const areEven = async () =>
   (await Promise.all(nodes.map((node) => metric(node, "upstream_slots")))).every((held) => held >= 10);
 

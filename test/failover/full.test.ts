@@ -1,4 +1,7 @@
-/** Engines that are full: which requests wait, where they go, what a wait shows and costs. Over real sockets. */
+/**
+ * Engines at their limit: which requests wait, which engine gets them, what the client sees during the wait, and that
+ * the wait costs nothing. Over real sockets.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { dollars } from "../harness/money.ts";
 import { endedReceipt } from "../harness/receipts.ts";
@@ -59,7 +62,7 @@ test("an engine is never asked for more than its limit at once, and all are answ
   expect(await metric(/^upstream_queue_wait_seconds_count\{model="acme\/one",outcome="served"\} (\d+)/m)).toBe(11);
 });
 
-// The other tests run concurrently: each has engines of its own, and mostly waits for them.
+// The other tests run concurrently: each has engines of its own, and mostly waits for these.
 test.concurrent("who leaves while waiting gives the place up at once, is charged nothing, and no engine hears of it", async () => {
   one.delay_ms = 20_000;
   const before = one.asked.length;
@@ -89,7 +92,7 @@ test.concurrent("a request waits for all of its engines, and goes to the one tha
   await until(async () => (await waitingFor("pair")) >= 1, 10_000, "the third to wait");
   other.delay_ms = 20;
   other.hurry();
-  // The request that waits for both engines goes to the one with room, while the other still thinks.
+  // The request that waits for both engines goes to the engine with a free slot, while the other one is still busy.
   expect((await seen(await waiting)).text).toBe(words);
   expect([pair.inFlight, other.asked.length]).toEqual([1, 2]);
   pair.hurry();
@@ -101,7 +104,7 @@ test.concurrent("too many that wait, and too long a wait, are 429 capacity_excee
   short.delay_ms = 20_000;
   const running = asks("short");
   await until(() => short.inFlight === 1, 10_000, "it to be full");
-  // Answers that are not streamed, so that the status is not sent before the wait ends.
+  // These requests are not streamed, so that the status is not sent before the wait ends.
   const waiting = Array.from({ length: 2 }, async () => seen(await asks("short", {}, false)));
   await until(async () => (await waitingFor("short")) === 2, 10_000, "two to wait");
   const refused = await seen(await asks("short", {}, false));

@@ -33,7 +33,7 @@ async function asks(model: string, user: string): Promise<Seen> {
   return seen(await sluice.post("/v1/chat/completions", bodyOf("chat", `acme/${model}`, true, more)));
 }
 
-/** The given number of clients, each of which sends one request after the other until told to stop. */
+/** Starts this many clients, each of which sends one request after another until it is stopped. */
 function load(model: string, clients: number) {
   const answers: Seen[] = [];
   let isOver = false;
@@ -65,7 +65,7 @@ test("one of two engines dies in the middle of load, and comes back: no client s
   await until(() => askedFor(first, "dying") > back + 20, 2 * probation_ms_max, "the first engine to be used again");
   await running.stop();
   expect(running.answers.filter(({ isComplete, text }) => !isComplete || text !== words)).toEqual([]);
-  // Eight requests were on their way when the engine died.
+  // In addition, up to eight requests were in flight when the engine died.
   expect(sent).toBeLessThanOrEqual(1.1 * offered + 8);
 }, 120_000);
 
@@ -86,7 +86,7 @@ test("a sick engine is met by one request at a time", async () => {
   expect(running.answers.filter(({ isComplete }) => !isComplete)).toEqual([]);
 }, 120_000);
 
-/** Whether all of the model's routes are in use. */
+/** Whether all of the model's routes are healthy. */
 async function isWell(model: string): Promise<boolean> {
   const metrics = await (await sluice.fetch("/metrics")).text();
   return metrics.includes(`upstream_routes{model="acme/${model}",upstream="",state="closed"} 2`);

@@ -1,4 +1,7 @@
-/** Engines behind one name, over real sockets and a real name server: they come, go, die and are found again. */
+/**
+ * Engines behind one host name, over real sockets and a real name server: addresses are added and removed, engines die
+ * and come back.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { freePort } from "../harness/daemon.ts";
 import { lineOf, linesOf } from "../harness/log-lines.ts";
@@ -9,7 +12,7 @@ import { bodyOf, type Seen, seen } from "./callers.ts";
 import { configOf } from "./config.ts";
 import { type Engine, startEngine, words } from "./engine.ts";
 
-/** The name in the URLs. Names below `localhost` may lead to this machine. */
+/** The host name in the URLs. Names below `localhost` may resolve to this machine. */
 const name = "engines.localhost";
 const addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"];
 let server: NameServer;
@@ -61,7 +64,7 @@ async function routes(upstream: string): Promise<View[]> {
   return body.routes.filter((route) => route.upstream === upstream);
 }
 
-/** Sets the addresses of a name, and waits until Sluice knows them. */
+/** Sets the addresses of a name, and waits until Sluice uses them. */
 async function leadsTo(upstream: string, host: string, to: string[]): Promise<void> {
   server.names.set(host, { ipv4: to });
   const know = async () => (await routes(upstream)).map(({ replica }) => replica).join() === to.toSorted().join();

@@ -1,7 +1,7 @@
-// `npm run failover -- GATEWAY`, or `sluice --continue` for spares that continue an answer wherever FailoverBench has a
-// spare that can: the faults of FailoverBench in chat completions, sent through a gateway with its own settings for a
-// spare. The first engine fails and the second one is healthy. It prints what a client sees of each fault, and what
-// FailoverBench's rules say of the stream. docs/compared.md has the findings.
+// `npm run failover -- GATEWAY`: sends the faults of FailoverBench in Chat Completions through a gateway with its own
+// settings for a spare. With `sluice --continue`, the spare continues a broken response where FailoverBench has a spare
+// that can. The first engine fails, and the second one is healthy. Prints what a client sees of each fault, and the
+// score by FailoverBench's rules for streams. docs/compared.md has the findings.
 
 import { ended, litellm, portkey, versions } from "../../bench/speed/others.ts";
 import { bodyOf, type Seen, seen } from "./callers.ts";
@@ -9,12 +9,15 @@ import { startRig } from "./rig.ts";
 import { canonical, startWall, type Wall } from "./wall.ts";
 
 const faults = "s01 s02 s03 s04 s05 s06 s07 s08 s09 s10 s11 s12 s13 s14 s16".split(" ");
-/** The engine that is down for a while, and comes back. */
+/** The model whose first engine is down for a while and then comes back. */
 const flapping = "s15-streamed";
 const flaps = { requests: 20, interval_ms: 4_000, down_ms: 60_000, back_ms: 30_000 };
-/** A model of its own for each fault and way of asking, so that no answer depends on what the gateway saw before. */
+/**
+ * Each combination of a fault and streaming or not has a model of its own, so that the gateway's experience with one
+ * does not affect another.
+ */
 const names = [...faults.flatMap((fault) => [`${fault}-streamed`, `${fault}-whole`]), flapping];
-/** How long a gateway waits for an engine, and how long its client waits. */
+/** How long a gateway waits for an engine, and on the next line how long its client waits, in milliseconds. */
 const engine_ms = 2_000;
 const client_ms = 30_000;
 
@@ -58,7 +61,7 @@ async function startPortkey(first: Wall, spare: Wall): Promise<Gateway> {
   return { url, headers, model: (name) => name, stop: () => ended(child) };
 }
 
-/** What a client can see: the whole answer, an error, or an answer that seems whole and is not. */
+/** The outcome that a client sees: the whole response, an error, or a response that looks complete but is not. */
 interface Verdict {
   words: string;
   kind: "whole" | "error" | "untrue" | "nothing";
@@ -105,9 +108,9 @@ function worded({ status, text, isComplete, code }: Seen): string {
 type Score = "pass" | "partial" | "safe" | "fail";
 
 /**
- * The result of the checks of FailoverBench (scenarios/catalogue.yaml, methodology 0.1) for a stream. `partial`: the
- * answer is whole, but the gateway did not do what the bench advises. `safe`: a clean error. `first`: how often the
- * first engine was asked.
+ * The score by the rules of FailoverBench (scenarios/catalogue.yaml, methodology 0.1) for a stream. `partial`: the
+ * response is complete, but the gateway did not follow the bench's advice. `safe`: a clean error. `first` is the number
+ * of requests that the first engine got.
  */
 function scoreOf(fault: string, { kind, model, took_ms }: Verdict, first: number): Score {
   if (kind === "untrue" || kind === "nothing") return "fail";
@@ -115,7 +118,7 @@ function scoreOf(fault: string, { kind, model, took_ms }: Verdict, first: number
   if (["s12", "s13"].includes(fault) && first !== 1) return "fail";
   if (fault === "s13") return kind === "error" ? "pass" : "partial";
   if (kind === "error") return "safe";
-  // The answer has to name the spare.
+  // The response must name the spare's model.
   if (fault === "s16" && !model?.includes("ok-")) return "fail";
   const isAdvised =
     { s01: first > 1 && took_ms >= 1_800, s03: first > 1, s06: first === 1, s07: took_ms <= 15_000 }[fault] ?? true;
@@ -123,7 +126,7 @@ function scoreOf(fault: string, { kind, model, took_ms }: Verdict, first: number
 }
 
 /**
- * Passes if every request is answered while the first engine is down, and that engine is used again soon after it is
+ * Passes if every request succeeds while the first engine is down, and if that engine is used again soon after it is
  * back.
  */
 async function flap(gateway: Gateway, first: Wall): Promise<{ words: string; score: Score }> {
@@ -164,7 +167,7 @@ async function main([name, option]: readonly (string | undefined)[]): Promise<nu
   return 0;
 }
 
-/** The spare of S14 cannot continue an answer. */
+/** In the scenario S14, the spare cannot continue a response. */
 const cannotContinue = "s14";
 
 async function ours(isContinued: boolean): Promise<number> {

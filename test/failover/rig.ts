@@ -1,5 +1,5 @@
-// A Sluice in front of two or three walls (engines that fail on command, wall.ts), with a model of its own for each case: a
-// route's health is known by its name, so no case affects another.
+// Starts a Sluice in front of two or three fake engines that fail on command (wall.ts). Each case has a model of its
+// own: a route's health is tracked by its model's name, so no case affects another.
 
 import { type Sluice, type SluiceOptions, startSluice } from "../harness/sluice.ts";
 import { startWall, type Wall } from "./wall.ts";
@@ -8,16 +8,16 @@ export const engineProtocols = ["openai-chat", "anthropic-messages", "openai-res
 export type Protocol = (typeof engineProtocols)[number];
 
 export interface Route {
-  /** The number of the wall: wall 0 is asked first. `dead`: an address where nobody listens. */
+  /** The number of the engine: the engine 0 is tried first. `dead` is an address on which no program listens. */
   wall: number | "dead";
-  /** The name that the engine has for the model, which chooses its fault. */
+  /** The engine's name for the model, which selects the fault. */
   model: string;
   priority?: number;
   weight?: number;
   contextWindow?: number;
-  /** The protocol of the engine; chat unless another is named. */
+  /** The engine's protocol; Chat Completions by default. */
   protocol?: Protocol;
-  /** Whether the route's engine can continue an answer of an engine that failed in the middle. */
+  /** Whether the route's engine can continue a response of an engine that failed in the middle. */
   continues?: boolean;
 }
 
@@ -30,12 +30,15 @@ export interface Case {
 export interface Rig {
   sluice: Sluice;
   walls: Wall[];
-  /** The number of requests that the walls got for the engines' model of this name. */
+  /** The number of requests that the engines got for their model of this name. */
   asked(model: string): number;
   stop(): Promise<void>;
 }
 
-/** The upstreams that speak chat. Each wall has an upstream of each other protocol, too, whose name ends with it. */
+/**
+ * The names of the upstreams that speak Chat Completions. For each other protocol, an engine has an upstream whose name
+ * has the protocol appended.
+ */
 export const upstreamNames = ["canary-first", "canary-second", "canary-third"];
 const nameOf = (wall: number, protocol: Protocol) =>
   protocol === "openai-chat" ? upstreamNames[wall] : `${upstreamNames[wall]}-${protocol}`;

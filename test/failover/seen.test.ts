@@ -1,6 +1,6 @@
 /**
- * What operators see of engines: each route as it is, each attempt of a request, an engine's words inside a failed
- * answer, and nothing of it where clients look.
+ * Information about engines that only operators see: the state of each route, each attempt of a request, and an
+ * engine's error message within a failed response. Clients see none of it.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { freePort } from "../harness/daemon.ts";
@@ -13,7 +13,7 @@ import { type Engine, startEngine, words } from "./engine.ts";
 
 const [sick, well] = [startEngine(), startEngine()] as [Engine, Engine];
 const cuda = "CUDA error: device-side assert triggered";
-/** An engine that begins an answer, and then says why it cannot go on, in a stream whose status was 200. */
+/** An engine that starts a stream with the status 200, and then sends an error with a reason. */
 const breaking = Bun.serve({
   port: 0,
   fetch: async (request) => {
@@ -123,7 +123,7 @@ test("clients read no upstream's name; the operator's port has the time to the f
   const metrics = await (await fetch(`${operator}/metrics`)).text();
   expect(metrics).toMatch(/^upstream_time_to_first_part_seconds_count\{upstream="canary-well"\} [1-9]/m);
   const written = /^upstream_tokens_total\{model="acme\/seen",upstream="canary-well",class="output"\} (\d+)$/m;
-  // Each answer has three output tokens.
+  // Each response has three output tokens.
   expect(Number(written.exec(metrics)?.[1])).toBe(3 * well.asked.length);
   expect(metrics).toMatch(/^upstream_uncharged_tokens_total\{upstream="canary-sick",outcome="failed"\} [1-9]/m);
   expect(metrics).not.toMatch(/^upstream_uncharged_tokens_total\{upstream="canary-well"/m);

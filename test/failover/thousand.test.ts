@@ -1,6 +1,6 @@
 /**
- * Faults of engines under load, with a limit on each engine: one record a request, and the ledger's totals agree with
- * the records.
+ * Faults of engines under load, with a limit on each engine: each request has one record, and the ledger's totals agree
+ * with the records.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chanceOf } from "../faults/chance.ts";
@@ -15,8 +15,8 @@ const faults_min = times(100, 1_000);
 const clients = 64;
 const length_ms_max = times(120_000, 600_000);
 /**
- * The faults that an engine may have at a moment: it refuses, cuts, stalls, sends nonsense, is empty or late, or
- * answers well.
+ * The faults of which an engine has one at a time: it refuses, breaks connections, stalls, sends malformed data, sends
+ * an empty or late response, or works normally.
  */
 const moods = [
   ...["ok", "ok", "ok", "s02", "s04", "s05", "s08", "s09", "s10", "s11", "s12", "s13"],
@@ -54,7 +54,7 @@ test("whatever engines do, each request has one answer and one record, and nothi
   clearInterval(moody);
   expect(faults).toBeGreaterThanOrEqual(faults_min);
   for (const one of told) {
-    // Each answer has a clear end: it is complete, or it has an error with a code.
+    // Each response ends clearly: it is complete, or it has an error with a code.
     if (one.isComplete) expect(["", canonical]).toContain(one.text);
     else expect(one.code).toBeString();
   }

@@ -1,6 +1,6 @@
 /**
- * Three nodes on one Postgres and one Redis: an engine that is drained under load is seen as drained everywhere within a
- * second, and nothing fails.
+ * Three nodes on one Postgres and one Redis: when an engine is drained under load, all nodes know it within a second,
+ * and no request fails.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Static } from "typebox";
@@ -39,7 +39,7 @@ beforeAll(async () => {
         { writer: ["engine-0", "engine-1"] },
         { prices: { input: 0.001, output: 0.1 } },
       ),
-      // The first node makes the organization and its key.
+      // The first node creates the organization and its key.
       ...(at > 0 ? { dataDir: "unused" } : {}),
       env: { DATABASE_URL: database.url, REDIS_URL: await redisUrl(), SLUICE_OPERATOR_PORT: String(port) },
     });
@@ -59,7 +59,10 @@ const manage = (node: (typeof nodes)[number], path: string, init: RequestInit = 
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
   });
 
-/** Reads a node's events of the fleet: the sums that it has sent so far, with their times, until `leave` is called. */
+/**
+ * Reads the event stream of the fleet from a node: the totals that the node has sent so far, with their times, until
+ * `leave` is called.
+ */
 async function followed(node: (typeof nodes)[number]) {
   const reader = (await manage(node, "/fleet?format=events")).body!.getReader();
   const decoder = new SseDecoder();

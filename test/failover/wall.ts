@@ -1,5 +1,5 @@
-// An engine over raw TCP that fails in the ways of FailoverBench (github.com/failoverbench/failoverbench): the fault is chosen by
-// the model's name, and every request that arrives is written down. It speaks the protocol of the path that is asked.
+// A fake engine over raw TCP that fails in the ways of FailoverBench (github.com/failoverbench/failoverbench): the
+// model's name selects the fault, and every request is recorded. It speaks the protocol of the requested path.
 
 import type { AddressInfo } from "node:net";
 import { createServer, type Socket } from "node:net";
@@ -7,23 +7,23 @@ import { type Dialect, dialectOf } from "./dialects.ts";
 
 export interface Wall {
   url: string;
-  /** Models in the order in which requests arrived. */
+  /** The models of the requests, in the order of their arrival. */
   asked: string[];
   /** From now on, requests for this model get the fault of this name. */
   set(model: string, fault: string): void;
-  /** Requests for this model that were left waiting now get the fault of this name. */
+  /** Requests for this model that the engine has left waiting continue with the fault of this name. */
   resume(model: string, fault: string): void;
   stop(): Promise<void>;
 }
 
-/** Sixty words, each a token. */
+/** The text of a complete response: sixty words, each of which is a token. */
 export const canonical = Array.from({ length: 60 }, (_, index) => `word${index}`).join(" ");
 
 interface Asked {
-  /** How many earlier requests for this model there were. */
+  /** The number of earlier requests for this model. */
   before: number;
   isStreamed: boolean;
-  /** The number of words in the answer that the engine has to continue. */
+  /** The number of words in the incomplete response that the engine is asked to continue. */
   saidWords: number;
   socket: Socket;
   dialect: Dialect;
@@ -36,7 +36,9 @@ interface Body {
   messages?: { content: string }[];
 }
 
-/** The number of words in the last message, if the request asks to continue it as vLLM and SGLang are asked. */
+/**
+ * The number of words in the last message, if the request asks to continue that message in the way of vLLM and SGLang.
+ */
 function saidWordsOf({ continue_final_message, messages }: Body): number {
   return continue_final_message ? messages!.at(-1)!.content.trim().split(" ").length : 0;
 }
@@ -62,7 +64,7 @@ const endOf = ({ closing, mark }: Dialect, isMarked = true) =>
   `${closing.map(event).join("")}${isMarked && mark ? frame(mark) : ""}0\r\n\r\n`;
 const whole = ({ whole }: Dialect, content: string | null = canonical) => JSON.stringify(whole(content));
 
-/** The events of an answer without any content. */
+/** The events of a response without content. */
 function emptied({ closing, opening }: Dialect): object[] {
   const isOfPart = (one: object) => /content_block|output_|content_part/.test((one as { type?: string }).type ?? "");
   const ends = closing.filter((one) => !isOfPart(one));
@@ -72,7 +74,7 @@ function emptied({ closing, opening }: Dialect): object[] {
   ].filter((one) => !isOfPart(one));
 }
 
-/** The events that end a chat answer, with the number of its tokens. */
+/** The events that end a Chat Completions stream, with its number of output tokens. */
 const ended = (tokens: number): object[] => [
   { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
   { choices: [], usage: { prompt_tokens: 9, completion_tokens: tokens, total_tokens: 9 + tokens } },
@@ -89,7 +91,7 @@ function answer({ socket, isStreamed, dialect, saidWords }: Asked, isMarked = tr
   socket.write(sse + wordsOf(dialect, saidWords, 60) + endOf(dialect, isMarked));
 }
 
-/** Sends the first words of an answer, with a pause so that they are read before what follows. */
+/** Sends the first words of a response, and then pauses, so that the client reads them before it reads the rest. */
 function begin({ socket, dialect }: Asked, count: number, then: () => void): void {
   socket.write(sse + wordsOf(dialect, 0, count));
   setTimeout(then, 400);
@@ -101,7 +103,7 @@ const cut = (asked: Asked) => {
   asked.socket.end();
 };
 
-/** The faults, by the beginning of the model's name. */
+/** The faults. A model whose name begins with the key has the fault. */
 const faults: Record<string, (asked: Asked) => void> = {
   ok: answer,
   s01: (asked) =>
@@ -140,7 +142,7 @@ const faults: Record<string, (asked: Asked) => void> = {
   s14: cut,
   s15: ({ socket }) => void socket.write(refusal(503, "overloaded")),
   s16: ({ socket }) => void socket.write(refusal(503, "overloaded")),
-  // Faults that FailoverBench does not have.
+  // Additional faults, which are not in FailoverBench.
   unknown: ({ socket }) => void socket.write(refusal(404, "no_such_model")),
   forbidden: ({ socket }) => void socket.write(refusal(401, "wrong_key")),
   html: ({ socket }) =>
@@ -154,7 +156,7 @@ const faults: Record<string, (asked: Asked) => void> = {
     void socket.write(
       sse + endOf({ ...dialect, closing: [{ choices: [{ index: 0, delta: {}, finish_reason: "content_filter" }] }] }),
     ),
-  /** An answer without content, of the tokens that end it, or of no token. */
+  /** A response without content, which reports one output token, or zero. */
   silent: ({ socket, dialect }) => void socket.write(sse + endOf({ ...dialect, closing: ended(1) })),
   nothing: ({ socket, dialect }) => void socket.write(sse + endOf({ ...dialect, closing: ended(0) })),
   forever: ({ socket }) => void socket.write(refusal(429, "rate_limited", "retry-after: 1e9\r\n")),
