@@ -1,15 +1,15 @@
-// Comments cite what is in this repository, and links between documents lead to files and headings that exist. The form
-// of a citation: docs/design/README.md, How to cite.
+// Checks that citations in comments and links between documents refer to existing files and headings. The format of
+// citations is in docs/design/README.md, How to cite.
 
 import { anchorOf } from "../../scripts/site/anchor.ts";
 import { commentsOf, resolved, type Tree } from "./source.ts";
 
-/** Headings of a document in order, without their marks. */
+/** The headings of a document in order, without `#`. */
 export function headingsOf(document: string): string[] {
   return [...withoutCode(document).matchAll(/^#{1,6} +(.+?) *$/gm)].map((match) => match[1]!.replaceAll("`", ""));
 }
 
-/** Citations in comments that lead nowhere. `documents` are all Markdown files of the repository. */
+/** Citations in comments whose file or heading does not exist. `documents` are all Markdown files of the repository. */
 export function deadCitations(tree: Tree, documents: Tree): string[] {
   return [...tree].flatMap(([path, source]) => {
     const comments = commentsOf(path, source);
@@ -22,7 +22,9 @@ export function deadCitations(tree: Tree, documents: Tree): string[] {
   });
 }
 
-/** Files of the program that comments name and that are not there. A file of one letter is an example, such as `src/a.ts`. */
+/**
+ * Source files that comments name and that do not exist. A file name of one letter is an example, such as `src/a.ts`.
+ */
 export function deadFileNames(tree: Tree, paths: readonly string[]): string[] {
   return [...tree].flatMap(([path, source]) =>
     commentsOf(path, source).flatMap(({ line, text }) =>
@@ -44,7 +46,7 @@ function misnamed(text: string, documents: Tree): string[] {
     const document = documents.get(name);
     if (document === undefined) return [`cites ${name}, which is not in this repository. ${instead}`];
     const rest = spoken.slice(match.index + name.length);
-    // A heading begins with a capital letter. Pages for users may be cited as a whole.
+    // A citation's heading begins with a capital letter. A page for users may also be cited without a heading.
     if (!name.startsWith("docs/design/") && !(name.startsWith("docs/") && /^,\s+[A-Z]/.test(rest))) return [];
     const headings = headingsOf(document);
     if (headings.some((heading) => names(rest, heading))) return [];
@@ -52,13 +54,16 @@ function misnamed(text: string, documents: Tree): string[] {
   });
 }
 
-/** Whether the rest of a citation names this heading: it begins with the heading, and no more of a name follows. */
+/**
+ * Whether the text after a citation's path names this heading: it begins with the heading, and the heading is not the
+ * beginning of a longer name.
+ */
 function names(rest: string, heading: string): boolean {
   const said = rest.replaceAll("`", "");
   return said.startsWith(`, ${heading}`) && /^([.,;:)]|$)/.test(said.slice(heading.length + 2));
 }
 
-/** Words that point at a document without naming it: nobody can look them up. */
+/** References to a document that do not name it, so that readers cannot find it. */
 const pointing = [/\bdesign:/i, /\(B\d\d\)/, /\bpart [a-h](?=[,.;)]|$)/, /\bthe (decisions|specification) says?\b/i];
 
 function vague(text: string): string[] {
@@ -70,7 +75,10 @@ function vague(text: string): string[] {
 
 const rulesPage = "docs/design/metering.md";
 
-/** A file may name rules of docs/design/metering.md, The nine rules, by their number alone if it cites that page. */
+/**
+ * Rules of docs/design/metering.md, The nine rules, that a comment names by number although its file does not cite that
+ * page.
+ */
 function strayRules(text: string, all: string, documents: Tree): string[] {
   const known = headingsOf(documents.get(rulesPage) ?? "");
   return [...text.matchAll(/\brule (\d+)\b/gi)].flatMap(([said, number]) => {
@@ -80,7 +88,7 @@ function strayRules(text: string, all: string, documents: Tree): string[] {
   });
 }
 
-/** Pages of the design that do not say which test checks them; `deadLinks` sees to it that the test exists. */
+/** Design pages that do not say which test checks them. That the test exists is checked by `deadLinks`. */
 export function unheldPages(documents: Tree): string[] {
   return [...documents].flatMap(([path, page]) =>
     !path.startsWith("docs/design/") || path.endsWith("/README.md") || /^Held by: .*`test\//m.test(page)
@@ -89,7 +97,7 @@ export function unheldPages(documents: Tree): string[] {
   );
 }
 
-/** Links in documents, and files that they name in other ways, that lead nowhere. */
+/** Links in documents, and other mentions of files, whose target does not exist. */
 export function deadLinks(documents: Tree, exists: (path: string) => boolean): string[] {
   return [...documents].flatMap(([path, document]) => {
     const text = withoutCode(document);
@@ -106,8 +114,8 @@ export function deadLinks(documents: Tree, exists: (path: string) => boolean): s
 
 const link = /\[[^\]]*\]\(([^)\s]+)\)/g;
 /**
- * Matches a path of this repository in code marks, or the name of a document. The names of other documents, such as an
- * agent's own, begin with capitals and are not matched.
+ * Matches a path of this repository between backticks, or the name of a document. Names of other programs' documents
+ * begin with capitals and are not matched.
  */
 const file =
   /`((?:src|db|test|scripts|bench|deploy|docs)\/[\w./-]*\w)\/?`|(?<![\w/.@-])(?:\.\.\/)*[a-z0-9][\w./-]*\.md\b/g;

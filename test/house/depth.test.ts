@@ -1,5 +1,5 @@
 /**
- * Tests of how tests try properties: a property that is tried until its time is up leaves nothing running behind it.
+ * Tests of the helpers for property tests: when a property's time is up, none of its cases runs on in the background.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";

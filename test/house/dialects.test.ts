@@ -1,6 +1,6 @@
 /**
- * Only the files of the dialects (the engines' differences) know an engine by its name: all other code reads the fields
- * of the dialects' table.
+ * Only the files of the dialects (the differences among engines) contain the names of engines in code. All other code
+ * reads the fields of the dialects' table.
  */
 import { expect, test } from "bun:test";
 import { dialectNames } from "../../src/core/protocol/dialects.ts";

@@ -1,12 +1,12 @@
-/**
- * All documents together have at most as many words as sizes.json says, so that a new page takes the place of an old
- * one.
- */
+/** The total number of words in all documents is limited by sizes.json, so that a new page must replace an old one. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import sizes from "./sizes.json";
 
-/** Markdown files of the repository, generated pages too. The changelog grows with each version and is not counted. */
+/**
+ * The Markdown files of the repository, including generated ones. The changelog grows with each version, and is not
+ * counted.
+ */
 const documents = ["*.md", "{bench,docs,proof,test}/**/*.md"]
   .flatMap((pattern) => [...new Bun.Glob(pattern).scanSync()])
   .filter((path) => path !== "CHANGELOG.md");

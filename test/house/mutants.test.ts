@@ -1,6 +1,6 @@
 /**
- * Each mutant's line is still in the source. If the line was changed and nobody noticed, no mutant would show that a
- * test checks its rule, until that mutant is drawn for a run.
+ * The line that each mutant changes exists in the source. Otherwise a changed line would go unnoticed until the mutant
+ * is drawn for a run, and until then nothing would show that a test checks its rule.
  */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";

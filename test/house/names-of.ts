@@ -1,10 +1,10 @@
-// The names that a piece of code uses without declaring them. The parser is just good enough for replacements of a line or
-// two.
+// Finds the names that a piece of code uses without declaring them. The parser is only good enough for mutants'
+// replacements of one or two lines.
 
 export interface Names {
-  /** Variables, functions and types that the code does not declare. */
+  /** The variables, functions and types that the code uses and does not declare. */
   free: string[];
-  /** Names after a dot. */
+  /** The names after a dot. */
   properties: string[];
 }
 
@@ -24,15 +24,15 @@ export function namesOf(code: string): Names {
   const keys = new Set<string>();
   for (const [, mark, name = "", colon] of read.matchAll(words)) {
     if (mark !== undefined) properties.add(name);
-    // The key of an object or a type. It may also be the middle of a conditional expression, before the colon, which is
-    // seldom a name of its own.
+    // The key of an object or a type. In a conditional expression, it may also be the name before the colon, which is
+    // then wrongly treated as a key; that is rare.
     else if (colon !== undefined) keys.add(name);
     else if (!declared.has(name) && !keywords.has(name)) free.add(name);
   }
   return { free: [...free], properties: [...properties].filter((name) => !keys.has(name)) };
 }
 
-/** The code without its string literals; of a template literal, only the expressions in it. */
+/** The code without its string literals. Of a template literal, only the expressions remain. */
 function withoutTexts(code: string): string {
   return code
     .replaceAll(
@@ -52,7 +52,7 @@ const keywords = new Set(
   ).split(" "),
 );
 
-/** The names that every program has: global values, and the properties of the standard ones. */
+/** The names that exist in every program: global values, and the properties of standard objects. */
 export const standard: { free: ReadonlySet<string>; properties: ReadonlySet<string> } = {
   free: new Set(["Record", "Readonly", "ReadonlyArray", "Partial", ...Object.getOwnPropertyNames(globalThis)]),
   properties: new Set(

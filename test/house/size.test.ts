@@ -1,4 +1,4 @@
-/** The core's size is a rule; the other sizes are printed, for whoever reads them. */
+/** The size of the core is limited; the sizes of the other groups of modules are only printed. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import sizes from "./sizes.json";
@@ -9,7 +9,7 @@ const linesIn = (path: string) =>
     .split("\n")
     .filter((line) => code.test(line)).length;
 
-/** Lines of code, without blanks and comments, of each group of modules. */
+/** The lines of code of each group of modules, without blank lines and comments. */
 function measured(): Map<string, number> {
   const found = new Map<string, number>();
   for (const path of ["src", "db"].flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.{ts,sql}`).scanSync()])) {

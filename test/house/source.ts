@@ -1,13 +1,16 @@
-// Reads TypeScript just well enough to check the rules of its structure: what a file imports (types included, which Bun's
-// own scanner does not show), what its code touches, how long its functions are.
+// Parses TypeScript just well enough to check structural rules: which files a file imports (including types, which
+// Bun's scanner omits), which globals its code uses, and how long its functions are.
 
 export interface Import {
   line: number;
-  /** The target as written: a relative path, or a package. */
+  /** The imported path or package, as written in the source. */
   target: string;
 }
 
-/** The key is a path from the root of the repository, with `/` between its parts; the value is what the file holds. */
+/**
+ * Source files: the key is the path from the root of the repository, with `/` as the separator; the value is the
+ * content.
+ */
 export type Tree = ReadonlyMap<string, string>;
 
 const declaration = /^(?:import|export)\b(?:[^"'`;]*?\bfrom\b)?\s*["']([^"'\n]+)["']/gm;
@@ -18,7 +21,7 @@ export function importsOf(source: string): Import[] {
   return found.map((match) => ({ line: lineAt(source, match.index), target: match[1]! }));
 }
 
-/** The file that a relative import means, from the root; null for a package. */
+/** The path, from the root, of the file that a relative import refers to; null for a package. */
 export function resolved(from: string, target: string): string | null {
   if (!target.startsWith(".")) return null;
   const parts = from.split("/").slice(0, -1);
@@ -29,7 +32,7 @@ export function resolved(from: string, target: string): string | null {
   return parts.join("/");
 }
 
-/** The package of an import: `elysia` of `elysia/adapter`, `@a/b` of `@a/b/c`. */
+/** The name of an imported package: `elysia` for `elysia/adapter`, `@a/b` for `@a/b/c`. */
 export function packageOf(target: string): string {
   return target
     .split("/")
@@ -37,26 +40,26 @@ export function packageOf(target: string): string {
     .join("/");
 }
 
-/** The file's code as Bun reads it: no comments, no types, and no text between quotes. */
+/** The code of the file without comments, types and the content of string literals. */
 export function codeOf(source: string): string {
   const code = new Bun.Transpiler({ loader: "ts", deadCodeElimination: false }).transformSync(source);
   return code.replace(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/g, '""');
 }
 
-/** The comments above the first code of a file. */
+/** The comments before the first line of code. */
 export function headOf(source: string): string {
   return /^(?:\s*(?:\/\/[^\n]*\n|\/\*[\s\S]*?\*\/))*/.exec(source)?.[0] ?? "";
 }
 
 export interface Comment {
   line: number;
-  /** The words of the comment without its marks, on one line. */
+  /** The text of the comment on one line, without `//` or `*`. */
   text: string;
 }
 
 /**
- * Matches a block comment, or a run of comment lines. What looks like a comment inside a string is not matched, because
- * a quote comes before its mark.
+ * Matches a block comment, or consecutive line comments. Text that looks like a comment within a string is not matched,
+ * because a quote precedes it.
  */
 const comments = {
   ts: /(?<=^|[\s({,])\/\*\*?\s[\s\S]*?\*\/|^[ \t]*\/\/ .*(?:\n[ \t]*\/\/.*)*|(?<=\s)\/\/ .*/gm,
@@ -81,7 +84,7 @@ export interface Extent {
   lines: number;
 }
 
-/** Functions and methods with their length, of a TypeScript or SQL file. */
+/** The functions and methods of a TypeScript or SQL file, with their lengths. */
 export function functionsOf(path: string, source: string): Extent[] {
   const found = path.endsWith(".sql") ? sqlFunctions(source) : typescriptFunctions(source);
   return found.map((one) => ({ ...one, path }));
@@ -98,15 +101,15 @@ const heads = [
 ];
 const opening = new RegExp(`^(\\s*)${modifiers}(?:${heads.join("|")})`);
 /**
- * Matches the line where a signature of several lines ends and the body begins. The end of a call is not matched, as it
- * goes on with a dot.
+ * Matches the line that ends a signature of several lines and starts the body. The end of a call is not matched,
+ * because a dot follows it.
  */
 const signatureEnd = /^\s*\)(?:: .*| =>)? ?\{$/;
 const statements = new Set(["if", "for", "while", "switch", "catch", "return", "constructor", "test", "describe"]);
 
 /**
- * Finds functions by indentation, which the formatter guarantees: a function ends where a brace closes at its own
- * level.
+ * Finds functions by their indentation, which the formatter guarantees: a function ends at the closing brace with the
+ * indentation of its first line.
  */
 function typescriptFunctions(source: string): Length[] {
   const lines = source.split("\n");
@@ -118,9 +121,11 @@ function typescriptFunctions(source: string): Length[] {
     const after = (from: number, mark: string) => lines.findIndex((other, at) => at > from && isAtLevel(other, mark));
     const body = line.endsWith("{") ? start : line.endsWith("(") ? after(start, ")") : -1;
     if (body < 0 || (body > start && !signatureEnd.test(lines[body]!))) return [];
-    // The line begins a method whose argument is destructured, or a call with an object. The closing line tells which.
+    // This line starts a method with a destructured argument, or a call with an object. The line with the closing brace
+    // shows which.
     if (/[([]\{$/.test(line) && !lines[after(start, "}")]?.endsWith("{")) return [];
-    // A line that closes and opens at once belongs to the signature: a destructured argument, a type with fields.
+    // A line that has both a closing and an opening brace belongs to the signature: a destructured argument, or an
+    // object type.
     let end = after(body, "}");
     while (end >= 0 && lines[end]!.endsWith("{")) end = after(end, "}");
     return end < 0 ? [] : [{ name, lines: end - start + 1 }];

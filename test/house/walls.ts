@@ -1,10 +1,12 @@
-// The walls between modules (docs/design/architecture.md, Modules). Each function returns what breaks its wall, and says
-// what to do instead. If a wall is in the way of a better plan, the wall is moved here, with the reason in
-// docs/decisions.md; there are no exceptions to one.
+// Checks which modules may depend on which (docs/design/architecture.md, Modules). Each function returns the violations
+// of one rule, and says what to do instead. If a rule prevents a better design, the rule is changed here, with the
+// reason in docs/decisions.md; no rule has exceptions.
 
 import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./source.ts";
 
-/** The modules of the core, in the order in which a request passes through them. */
+/**
+ * The modules of the core, in the order in which a request passes through them. A module may import those before it.
+ */
 const core = [
   "schema",
   "time",
@@ -21,7 +23,7 @@ const core = [
   "http",
   "operations",
 ].map((name) => `core/${name}`);
-/** The modules of which each imports nothing but itself. */
+/** The first modules of the core, each of which imports no other module. */
 const foundations = core.slice(0, 4);
 
 const features = [
@@ -45,11 +47,12 @@ const features = [
   "workers",
 ].map((name) => `features/${name}`);
 
-/** The modules of administration, each of which may import those before it. */
+/** The modules of administration. Each may import those before it. */
 const admin = ["store", "management", "console", "http", "people", "cli"].map((name) => `admin/${name}`);
 
 /**
- * Matches the folders of the interfaces that features and administration ask of a store, and that a store implements.
+ * Matches the folders with the interfaces that features and administration need from a store, and that the stores
+ * implement.
  */
 const interfaces = /^src\/(features\/\w+|admin)\/store\//;
 
@@ -57,13 +60,13 @@ const stores = ["counting", "postgres", "redis", "memory"].map((name) => `stores
 
 const before = (list: readonly string[], name: string) => list.slice(0, list.indexOf(name));
 
-/** The modules that each module may import, besides its own. `node` alone may import all. */
+/** For each module, the other modules that it may import. Only `node` may import all. */
 const sights: Record<string, readonly string[]> = {
   ...Object.fromEntries(core.map((name) => [name, foundations.includes(name) ? [] : before(core, name)])),
   ...Object.fromEntries(features.map((name) => [name, core])),
   ...Object.fromEntries(admin.map((name) => [name, [...core, ...features, ...before(admin, name)]])),
   "admin/cli": [...core, ...features, ...before(admin, "admin/cli"), "config"],
-  // The simulator shares no code with the decoders, so that it can contradict them.
+  // The simulator shares no code with the decoders, so that a defect of a decoder cannot be in both.
   "features/simulator": ["core/inference", "core/sse", "core/protocol"],
   ...Object.fromEntries(stores.map((name) => [name, ["core/time", "core/inference", "core/store"]])),
   ...Object.fromEntries(
@@ -78,7 +81,10 @@ const sights: Record<string, readonly string[]> = {
   main: ["admin/cli", "node"],
 };
 
-/** Packages that only the modules in `rooms` may import. `instead`: what all other modules use in their place. */
+/**
+ * Packages that only the modules matched by `rooms` may import. `instead` says what all other modules use in their
+ * place.
+ */
 const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   {
     packages: /^(drizzle-orm|drizzle-kit|postgres|@electric-sql\/pglite)$/,
@@ -124,7 +130,7 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
 
 const pureRooms = ["core/schema", "core/inference", "core/sse", "core/protocol"];
 
-/** What a pure file may not touch, and what it does instead. */
+/** Impure functions that a pure file may not use, and the alternative for each. */
 const impure: { touch: RegExp; name: string; instead: string }[] = [
   { touch: /(?<![.\w])Date\.now\b/, name: "Date.now", instead: "take the instant as an argument" },
   { touch: /(?<![.\w])new Date\(\)/, name: "new Date()", instead: "take the instant as an argument" },
@@ -156,7 +162,7 @@ export function roomOf(path: string): string {
 
 const groups = ["core", "features", "admin", "stores"];
 
-/** Imports of modules that come later in the order, or that the module may not know. */
+/** Imports of modules that come later in the order, or that the importing module may not depend on. */
 export function wrongDirections(tree: Tree): string[] {
   const wrong = edges(tree).flatMap(({ path, line, file }) => {
     const [from, to] = [roomOf(path), roomOf(file)];
@@ -181,7 +187,7 @@ function insteadOf(from: string, to: string): string {
   return `let ${to} call ${from}, or take what is needed as an argument whose type ${from} defines`;
 }
 
-/** Circles of imports between files, types included: each circle is named once, by the files on the way around. */
+/** Import cycles between files, including type imports. Each cycle is listed once, by its files. */
 export function cycles(tree: Tree): string[] {
   const next = new Map<string, string[]>();
   for (const { path, file } of edges(tree)) {
@@ -207,7 +213,7 @@ export function cycles(tree: Tree): string[] {
 }
 
 /**
- * Files of the product that a file of `proof` imports, itself or through others. The judge in `proof` must share no
+ * Files of the product that a file of `proof` imports, directly or indirectly. The checker in `proof` must not share a
  * defect with the product.
  */
 export function borrowings(tree: Tree): string[] {
@@ -239,8 +245,8 @@ export function strayTechnologies(tree: Tree): string[] {
 }
 
 /**
- * Imports of the product's code by the console's pages. The pages may import its types alone: a bundle with verbs would
- * bring the verbs' stores, too.
+ * Imports of the product's code by the console's pages. They may import types only: importing verbs would add the
+ * verbs' stores to the bundle of the pages.
  */
 export function weightOfPages(tree: Tree): string[] {
   return [...tree].flatMap(([path, source]) => {
@@ -253,8 +259,8 @@ export function weightOfPages(tree: Tree): string[] {
 }
 
 /**
- * Finds what is not pure in the modules that must be pure (`pureRooms`), and in every file whose head comment says
- * `Pure.`, `Pure:` or `is pure`.
+ * Impure code in the modules that must be pure (`pureRooms`), and in every file whose head comment says `Pure.`,
+ * `Pure:` or `is pure`.
  */
 export function impurities(tree: Tree): string[] {
   const pure = [...tree].filter(
@@ -273,7 +279,7 @@ export function impurities(tree: Tree): string[] {
   });
 }
 
-/** Faults that no test names, or that the documentation does not mention. */
+/** Fault codes that no test names, or that the documentation does not mention. */
 export function untoldFaults(codes: readonly string[], tests: Tree, document: string): string[] {
   const told = [...tests.values()].join("\n");
   return codes.flatMap((code) => [
@@ -304,9 +310,9 @@ export function unraisedFaults(codes: readonly string[], tree: Tree): string[] {
 }
 
 /**
- * Migrations that are not what `db/migrations/checksums` says they were when they were released. A migration that may
- * have been applied somewhere never changes. Later ones, which that file does not have, may be edited until they are
- * released.
+ * Released migrations whose checksum differs from that in `db/migrations/checksums`. A released migration may have been
+ * applied somewhere, so it must never change. Later migrations are not in that file, and may be edited until their
+ * release.
  */
 export function editedMigrations(migrations: readonly { name: string; sum: string }[], checksums: string): string[] {
   const next = String(migrations.length + 1).padStart(4, "0");
@@ -321,12 +327,15 @@ export function editedMigrations(migrations: readonly { name: string; sum: strin
   });
 }
 
-/** The text that `db/migrations/checksums` has from the release of these migrations on. */
+/** The text of `db/migrations/checksums` when all of these migrations are released. */
 export function releasedChecksums(migrations: readonly { name: string; sum: string }[]): string {
   return migrations.map(({ name, sum }) => `${sum}  ${name}\n`).join("");
 }
 
-/** The line of `db/migrations/released` for a version: its newest migration, and a hash of the checksums up to there. */
+/**
+ * The line of `db/migrations/released` for a version: its newest migration, and a hash of the checksums up to that
+ * migration.
+ */
 export function releasedLine(version: string, checksums: string, last?: string): string {
   const lines = linesOf(checksums);
   const count = last === undefined ? lines.length : lines.findIndex((line) => line.endsWith(`  ${last}`)) + 1;
@@ -335,7 +344,7 @@ export function releasedLine(version: string, checksums: string, last?: string):
   return `${version}  ${name}  ${sum}`;
 }
 
-/** Releases whose migrations are no longer what they were: a database of that version could not be upgraded. */
+/** Releases whose migrations have changed since, so that a database of that version could not be upgraded. */
 export function changedReleases(checksums: string, released: string): string[] {
   return linesOf(released)
     .filter((line) => {
@@ -363,7 +372,7 @@ const dialectFiles = /^src\/core\/protocol\/dialects(\.ts$|\/)/;
 
 /**
  * Code outside the dialects' files that compares with an engine's name, or branches on a dialect. Only expressions are
- * searched: names in comments, texts and tables are free.
+ * searched: names in comments, strings and tables are allowed.
  */
 export function engineBranches(tree: Tree, names: readonly string[]): string[] {
   const name = `["'\`](?:${names.map((one) => one.replaceAll(".", "\\.")).join("|")})["'\`]`;

@@ -1,11 +1,11 @@
-// Checks three things: that names use the usual word where the field has one, that units are written in one case, and that
-// comments are whole sentences. Each finding says what to write.
+// Checks that names use the field's usual words, that units in names are written in snake case, and that comments are
+// complete sentences. Each finding says what to write instead.
 
 import { commentsOf, lineAt, type Tree } from "./source.ts";
 
 /**
- * The key is a word that only this project used, for a file or anything declared (docs/decisions.md); the value is what
- * to write instead.
+ * The key is a word that only this project used in names of files or declarations (docs/decisions.md); the value is
+ * what to write instead.
  */
 const privateWords: Record<string, string> = {
   acting: "context",
@@ -44,7 +44,7 @@ export function privateNames(tree: Tree): string[] {
   });
 }
 
-/** A unit or bound in camel case, where everything else says `lease_ms`. */
+/** Names with a unit or bound in camel case, where all other code writes `lease_ms`. */
 export function strayUnits(tree: Tree): string[] {
   return [...tree].flatMap(([path, source]) =>
     [...source.matchAll(/(?<![\w$])([a-z]\w*[a-z0-9])(Ms|Max|Min)\b/g)].map(
@@ -74,7 +74,7 @@ const unnamed: Record<string, { opening: RegExp; instead: string }> = {
   pronoun: { opening: /^(It|Its|One that|This one|For all of it)\b/, instead: "the noun that it stands for" },
 };
 
-/** Comments that leave out the noun: "Answers the number" of a function that returns it, "This is a class:", "It". */
+/** Comments that omit the noun: "Answers the number" of a function that returns it, "This is a class:", "It". */
 export function missingNouns(tree: Tree): string[] {
   return [...tree].flatMap(([path, source]) =>
     commentsOf(path, source).flatMap(({ line, text }) =>
@@ -88,7 +88,7 @@ export function missingNouns(tree: Tree): string[] {
 const vagueType =
   /^export (?:interface|type|(?:abstract )?class) (Answer|Parts|Place|Question|Reading|Refusal|Room)\b/gm;
 
-/** Exported types of a name that every module could have: each needs the noun that tells it from the others. */
+/** Exported types with a name that any module could use: the name needs a noun that distinguishes it. */
 export function vagueTypes(tree: Tree): string[] {
   return [...tree].flatMap(([path, source]) =>
     [...source.matchAll(vagueType)].map(
@@ -109,7 +109,9 @@ export function oddPersons(tree: Tree): string[] {
   );
 }
 
-/** Spreads of a fresh object, which only save lines: its members belong to the object around it. */
+/**
+ * Spreads of an object literal into an object literal: the members should be written directly into the outer object.
+ */
 export function spreadLiterals(tree: Tree): string[] {
   return [...tree].flatMap(([path, source]) =>
     [...source.matchAll(/\.\.\.\{/g)].map(
