@@ -1,5 +1,5 @@
-// The cases of engines that deviate from their protocol (cases.jsonl): what a client asks, what the engine answers, byte
-// for byte, and the end that every client must see.
+// The cases of engines that deviate from their protocol (cases.jsonl): the client's request, the engine's response byte
+// for byte, and the outcome that every client must get.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,8 +8,8 @@ export const clients = ["chat", "messages", "responses"] as const;
 export type Client = (typeof clients)[number];
 
 /**
- * `s`: streamed. `n`: not streamed to the client, but by the engine. `w`: streamed by neither. `p`: `n` with a healthy
- * spare.
+ * The modes of a case. `s`: the client and the engine stream. `n`: only the engine streams. `w`: neither streams. `p`:
+ * like `n`, with a healthy spare engine.
  */
 export const modes = ["s", "n", "w", "p"] as const;
 export type Mode = (typeof modes)[number];
@@ -26,24 +26,24 @@ export interface EngineCase {
   id: string;
   kind: string;
   title?: string;
-  /** How the service treated the case at the commit before it had dialects. */
+  /** The outcome at the last commit before the service had dialects. */
   seen: string;
-  /** The engine's protocol; chat completions if absent. */
+  /** The engine's protocol; Chat Completions by default. */
   engine?: Client;
   /**
-   * Fields that are added to a request: for each protocol in its own form (those under `extra` as well), and `tools`
+   * Fields that are added to a request: for each protocol in its own format (so are those under `extra`), and `tools`
    * for all protocols.
    */
   ask?: Partial<Record<Client, object>> & { tools?: Tool[]; extra?: Partial<Record<Client, object>> };
   engine_stream?: string;
   engine_whole?: string;
-  /** The engine answers every request with `engine_stream`, streamed or not. */
+  /** Whether the engine responds to every request with `engine_stream`, streamed or not. */
   answerBoth?: boolean;
   send?: { sse?: boolean };
   clients?: Client[];
   modes?: Mode[];
   dialect?: string;
-  /** Rows of `dialect_rows`. */
+  /** The value of `dialect_rows` in sluice.yaml. */
   rows?: string;
   bounds?: string;
   want?: {
@@ -58,13 +58,14 @@ export const cases: EngineCase[] = readFileSync(join(import.meta.dir, "cases.jso
   .trim()
   .split("\n")
   .map((line) => JSON.parse(line) as EngineCase)
-  // Some cases name a dialect by its effect: `vllm` strips `ttl`, and none strips the effort.
+  // These cases name their dialect by its effect. The dialect `vllm` removes `ttl`; none removes the effort, so `rows`
+  // does.
   .map((one) => {
     if (one.dialect !== "a Messages engine that strips it") return one;
     return { ...one, dialect: "vllm", rows: "strips: [cache_control.ttl, output_config.effort]" };
   });
 
-/** The modes in which a case is run: those that it names, or else those for which it has bytes. */
+/** The modes in which a case is run: those that it names, else those for which it has the engine's bytes. */
 export function modesOf(one: EngineCase): Mode[] {
   return modes.filter((mode) => {
     if (one.modes) return one.modes.includes(mode);

@@ -1,5 +1,6 @@
-// Every case of cases.jsonl, by every client in every mode, on one node: the client sees what `want` says, in strict
-// accordance with its protocol. TEST_ENGINES_TABLE=file writes what was seen, one line a case.
+// Runs every case of cases.jsonl with every client in every mode, on one node: the client gets what `want` says, in
+// strict accordance with its protocol. With TEST_ENGINES_TABLE=file, the outcomes are written to the file, one line per
+// case.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";

@@ -1,25 +1,25 @@
-// A client of each protocol: how it asks, and what it makes of an answer.
+// A client of each protocol: its requests, and how it reads a response.
 
 import { compact } from "../../src/core/protocol/json.ts";
 import { type Json, wires } from "../core/protocol/pairs/wires.ts";
 import { parsed } from "../harness/frames.ts";
 import type { Client, End, EngineCase, Tool } from "./case.ts";
 
-/** What a client has received at the end. */
+/** The data that a client has received when the response has ended. */
 export interface Seen {
   status: number;
   end: End | "none";
   text: string;
   calls: [name: string, input: unknown][];
   usage: { input?: number; cached?: number; output?: number };
-  /** The error that the client got, as JSON, or "". */
+  /** The error that the client got, as JSON; empty if there was none. */
   error: string;
-  /** Whether a text contains half a character. */
+  /** Whether a text contains a part of a character (a lone surrogate). */
   hasHalves: boolean;
 }
 
 interface Asking {
-  /** `cap` is the limit of the output. */
+  /** `cap` is the limit on the output, in tokens. */
   body(cap: number): { max_tokens?: number; [field: string]: unknown };
   tool(tool: Tool): object;
 }
@@ -47,7 +47,7 @@ export function requestOf(one: EngineCase, client: Client, cap: number): object 
   const { body, tool } = asking[client];
   const tools = ask.tools ? { tools: ask.tools.map(tool) } : {};
   const more = { ...ask[client], ...ask.extra?.[client] };
-  // `max_completion_tokens` is the newer name of the same cap.
+  // Clients may use the newer name `max_completion_tokens` for the same limit.
   const { max_tokens, ...uncapped } = body(cap);
   const own = "max_completion_tokens" in more ? uncapped : { ...uncapped, ...compact({ max_tokens }) };
   return { ...own, ...tools, ...more };
@@ -97,7 +97,7 @@ function isError(value: unknown): boolean {
   return Boolean(error ?? response?.error);
 }
 
-/** The usage that a client reads at the end, under any protocol's names. */
+/** The usage in the final values, under the field names of any protocol. */
 function usageIn(values: unknown[]): Seen["usage"] {
   const usages = values.flatMap((value) => {
     const { usage, response } = (value ?? {}) as { usage?: Json; response?: { usage?: Json } };
@@ -114,7 +114,7 @@ function usageIn(values: unknown[]): Seen["usage"] {
   return compact({ input, output, cached });
 }
 
-/** Reports whether all texts of a value are whole characters. */
+/** Whether all texts of a value consist of complete characters. */
 function isWhole(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed();
   return typeof value !== "object" || value === null || Object.values(value).every(isWhole);

@@ -1,4 +1,4 @@
-// An engine that answers with exactly the bytes of a case; the requested model is the case's id.
+// An engine that responds with exactly the bytes of a case; the requested model's name is the case's ID.
 
 import type { Client, EngineCase } from "./case.ts";
 import { good } from "./good.ts";
@@ -41,8 +41,8 @@ function protocolOf(path: string): Client {
 }
 
 /**
- * The response with these bytes, which may begin with a head of HTTP of their own. A stream's frames are written one by
- * one.
+ * The response with these bytes, which may begin with an HTTP head of their own. The frames of a stream are written one
+ * at a time.
  */
 function answer(bytes: string, isStream: boolean): Response {
   const [, status, head, body] = /^HTTP\/1\.1 (\d+)[^\n]*\n((?:[^\n]+\n)*)\n([\s\S]*)$/.exec(bytes) ?? [];

@@ -1,4 +1,4 @@
-// The answers of a correct engine of each protocol.
+// The responses of an engine that follows its protocol, in each protocol.
 
 import type { Client } from "./case.ts";
 

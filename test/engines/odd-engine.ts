@@ -1,5 +1,5 @@
-// Engines that answer oddly, at random: their finish reasons, ids, indexes, splits of characters and of lines, and missing
-// ends. The meaning of each answer is known, so it can be compared with what a client gets.
+// Generates random unusual responses of engines: finish reasons, IDs, indexes, splits of characters and of lines, and
+// missing ends. The meaning of each response is known, so it can be compared with what a client gets.
 
 import type { Answer, EngineName } from "../core/protocol/pairs/wires.ts";
 
@@ -8,7 +8,7 @@ export type Draw = (below: number) => number;
 
 export interface Odd {
   bytes: Uint8Array[];
-  /** `failed`: the answer must not count as a success. */
+  /** How the response must end for the client. With `failed`, it must not count as a success. */
   end: "stop" | "length" | "content_filter" | "failed";
 }
 
@@ -25,7 +25,7 @@ export function oddStream(engine: EngineName, answer: Omit<Answer, "end">, draw:
   const isCut = draw(4) === 0;
   const word = oneOf(words[end], draw);
   const events = writers[engine](answer, end, word, draw);
-  // A finish reason that nobody knows is an end only if the protocol's own end follows it.
+  // An unknown finish reason ends the response only if the protocol's own end follows.
   const endAt = events.findIndex(({ isEnd }) => isEnd);
   const kept = isCut ? events.slice(0, draw(2) === 0 ? endAt : draw(endAt + 1)) : events;
   const text = lines(kept, draw);
@@ -35,7 +35,7 @@ export function oddStream(engine: EngineName, answer: Omit<Answer, "end">, draw:
 interface Written {
   name?: string;
   data: object | "[DONE]";
-  /** Whether the answer is whole with this event. */
+  /** Whether this event completes the response. */
   isEnd?: true;
 }
 
@@ -50,7 +50,7 @@ const writers: Record<
     });
     const name = oneOf(["reasoning", "reasoning_content"], draw);
     const isKnown = !word.includes(" ");
-    // Some engines give no finish reason at all.
+    // Some engines send no finish reason at all.
     const isUnsaid = end === "stop" && calls.length === 0 && reasoning + text !== "" && draw(4) === 0;
     const isDone = isUnsaid || !isKnown;
     return [
@@ -147,7 +147,10 @@ const writers: Record<
   },
 };
 
-/** The fragments of calls: those of one call come in a row, with ids and indexes in one of the ways of engines. */
+/**
+ * The fragments of tool calls. Those of one call are consecutive, with IDs and indexes in one of the ways of real
+ * engines.
+ */
 function fragments(calls: Answer["calls"], draw: Draw): object[] {
   const way = draw(5);
   return calls.flatMap(({ id, name, input }, at) => {
@@ -163,13 +166,13 @@ function fragments(calls: Answer["calls"], draw: Draw): object[] {
     switch (way) {
       case 0:
         return [first(at), ...written.map((text) => next(at, text))];
-      case 1: // a new id with each fragment
+      case 1: // a new ID in each fragment
         return [first(at), ...written.map((text, fragment) => next(at, text, fragment))];
-      case 2: // another index than that of the name
+      case 2: // an index that differs from that of the fragment with the name
         return [first(at + calls.length), ...written.map((text) => next(0, text))];
       case 3: // no index
         return [first(null), ...written.map((text) => next(null, text))];
-      default: // the name each time
+      default: // the name in each fragment
         return [first(at), ...written.map((text) => next(at, text, 0, { name }))];
     }
   });
@@ -183,7 +186,7 @@ function some(written: Written, draw: Draw): Written[] {
   return draw(2) === 0 ? [] : [written];
 }
 
-/** The text cut anywhere, even within a character, of which JSON then has each half as an escape. */
+/** The text split anywhere, even within a character, whose halves JSON then escapes separately. */
 function pieces(text: string, draw: Draw): string[] {
   const found: string[] = [];
   for (let at = 0; at < text.length; ) {
@@ -195,8 +198,8 @@ function pieces(text: string, draw: Draw): string[] {
 }
 
 /**
- * The events as server-sent events: with one line end instead of two, without a blank line at the end, with other line
- * ends.
+ * The events as an event stream with unusual line ends: one line end instead of two between events, none at the end, or
+ * other line-end characters.
  */
 function lines(events: readonly Written[], draw: Draw): string {
   const isNamed = draw(2) === 0;
@@ -212,7 +215,7 @@ function lines(events: readonly Written[], draw: Draw): string {
     .join("");
 }
 
-/** The bytes as a client's reads may bring them: by frames, or cut anywhere. */
+/** The bytes in the chunks in which a client may read them: by frames, or split anywhere. */
 function cut(text: string, draw: Draw): Uint8Array[] {
   if (draw(2) === 0) return text.split(/(?<=\n\n)/).map((frame) => new TextEncoder().encode(frame));
   const bytes = new TextEncoder().encode(text);

@@ -1,5 +1,5 @@
-// For every random deviation that engines are known for, a client's stream is grammatical, no character is lost or doubled,
-// and an answer that did not end is never a success.
+// For every random deviation of engines: the client's stream follows its grammar, no character is lost or duplicated,
+// and an incomplete response is never a success.
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

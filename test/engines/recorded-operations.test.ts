@@ -1,8 +1,8 @@
 /**
- * What real engines answered to embeddings, rankings, completions and infill (test/engines/recorded-operations, made by
- * `npm run test:clients -- operations`), given again to the service: vectors, scores, texts and counts come through as
- * they were recorded, and refusals of an input are the client's. Each question (a recorded request to an engine) is
- * asked as a client would ask it.
+ * Replays recorded responses of real engines for embeddings, rankings, completions and infill
+ * (test/engines/recorded-operations, made by `npm run test:clients -- operations`): vectors, scores, texts and counts
+ * reach the client as they were recorded, and errors about the input are returned as the client's errors. Each recorded
+ * request is sent as a client would send it.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const recordings = readdirSync(operationRecordings)
   .filter((name) => name.endsWith(".json"))
   .map((name) => JSON.parse(readFileSync(join(operationRecordings, name), "utf8")) as OperationRecording);
 
-/** The engine's answer to the next request; null once that request has come. */
+/** The engine's response to the next request; null once that request has arrived. */
 let saying: RecordedOperation | null = null;
 const engine = Bun.serve({
   port: 0,
@@ -68,7 +68,7 @@ afterAll(async () => {
   await engine.stop(true);
 }, 60_000);
 
-/** Questions (recorded requests to an engine) that the service never sends in this form, each with the reason. */
+/** Recorded requests that the service never sends in this form, each with the reason. */
 const otherwise: Record<string, string> = {
   "objects with texts": "they are sent as texts",
   suffix: "it is sent to /infill, or refused",
@@ -76,7 +76,7 @@ const otherwise: Record<string, string> = {
   "nothing after": "it is a completion",
 };
 
-/** The client's request that makes the service ask the engine this question. */
+/** The client's request for which the service sends this recorded request to the engine. */
 function requestOf(operation: string, { body }: OperationQuestion): Record<string, unknown> {
   if (operation !== "infill") return body;
   const { input_prefix: prompt, input_suffix, stream = false } = body;
@@ -104,7 +104,7 @@ describe.each(recordings.map((one) => [one.engine, one] as const))("%s", (name, 
       const body = requestOf(operation, found);
       saying = answer;
       const response = await service.post(pathOf[operation], { ...body, model: modelOf(name, operation) });
-      // The request never reached the engine, so the refusal is the service's own.
+      // If the request did not reach the engine, the error must be the service's own.
       if (saying !== null) return expectOwnRefusal(response);
       if (answer.status !== 200) return expectRefusal(response, answer);
       if (question === "dimensions" && !answer.body.includes(shortened)) return expectUnshortened(response);
@@ -128,7 +128,7 @@ async function expectRefusal(response: Response, { question, status }: RecordedO
   expect(message).not.toContain("recorded");
 }
 
-/** The last number of infinity's vector if it was shortened to eight numbers. */
+/** The end of infinity's vector when it is shortened to eight numbers. */
 const shortened = "0.056309737265110016]";
 
 async function expectUnshortened(response: Response): Promise<void> {

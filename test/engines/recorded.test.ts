@@ -1,7 +1,7 @@
 /**
- * What real engines answered (test/engines/recorded, made by `npm run test:clients -- engines`), read by the codecs without
- * an engine: the end, the text, the thought, the calls and the kind of a refusal are those that the engine meant, streamed
- * and whole, however the bytes are cut.
+ * The codecs read recorded responses of real engines (test/engines/recorded, made by `npm run test:clients -- engines`)
+ * correctly: the end, the text, the reasoning, the calls and the kind of an error are what the engine meant, streamed
+ * and unstreamed, however the bytes are split.
  */
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -18,16 +18,16 @@ import { type RecordedAnswer, type Recording, recordings } from "../clients/engi
 const identity = { responseId: "resp_recorded", createdAtSeconds: 1_790_000_000, model: "acme/tiny" };
 
 /**
- * Recorded questions to which an engine does something other than it was asked (docs/engines.md), each with what the
- * engine's answer means.
+ * Recorded requests with which an engine does not comply (docs/engines.md), each with the meaning of the engine's
+ * actual response.
  */
 const otherwise: Record<string, Want> = {
-  // llama.cpp names the stop sequence that ended an answer, but gives the finish reason of an ordinary end.
+  // llama.cpp reports which stop sequence ended the response, but with the finish reason of a normal end.
   "llama.cpp anthropic-messages stop sequence": { end: "stop", text: "one two" },
-  // transformers leaves the stop sequence in the text.
+  // transformers does not remove the stop sequence from the text.
   "transformers openai-chat stop sequence": { end: "stop", text: "one two three" },
-  // The proxy serves Messages through its own Responses adapter, which loses thoughts and stop sequences, and refuses
-  // results.
+  // LiteLLM's proxy implements Messages by its own adapter to Responses, which drops reasoning and stop sequences, and
+  // refuses tool results.
   "litellm-proxy anthropic-messages hello": { thought: "" },
   "litellm-proxy anthropic-messages calls": { thought: "" },
   "litellm-proxy anthropic-messages cap": { end: "stop", thought: "" },
@@ -66,7 +66,7 @@ function keyOf({ engine }: Recording, { protocol, question }: RecordedAnswer): s
   return `${engine} ${protocol} ${question.replace(", streamed", "")}`;
 }
 
-/** What the codecs know besides the answer: the engine's dialect and the question's cap. */
+/** The information that the codecs need besides the response: the engine's dialect and the request's token limit. */
 function contextOf({ dialect }: Recording, { body }: Question) {
   return {
     dialect: dialects[dialect as DialectName],
@@ -115,7 +115,7 @@ function expectAnswer(result: Result, want: Want): void {
   if (want.text !== undefined) expect(textOf("text")).toBe(want.text);
   if (want.thought !== undefined) expect(textOf("reasoning")).toBe(want.thought);
   expect(result.usage.outputTokens).toBeGreaterThan(0);
-  // Engines also send log probabilities of thoughts and markers, which must not appear here.
+  // Engines also send log probabilities of reasoning and of special tokens, which must not be among these.
   const { logprobs } = result.parts.find(({ head }) => head.kind === "text") ?? {};
   if (logprobs)
     expect(

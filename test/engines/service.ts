@@ -1,5 +1,5 @@
-// One node in front of the scripted engine: each case has a model of its own, and a second model whose engine has a healthy
-// spare.
+// Starts one node in front of the scripted engine. Each case has a model of its own, and a second model whose engine
+// has a healthy spare.
 
 import { wires } from "../core/protocol/pairs/wires.ts";
 import { contractProblems } from "../harness/contract.ts";
@@ -13,7 +13,7 @@ export interface Outcome extends Seen {
   mode: Mode;
   /** The bodies of the requests that the engine got. */
   asked: Record<string, unknown>[];
-  /** What is wrong with the answer according to the client's protocol. */
+  /** The violations of the client's protocol in the response. */
   problems: string[];
 }
 
@@ -25,7 +25,10 @@ export interface CaseService {
 }
 
 const engineProtocols = { chat: "openai-chat", messages: "anthropic-messages", responses: "openai-responses" };
-/** Output caps above and below `metering.unstreamed_tokens_max`, which decide whether the engine is asked to stream. */
+/**
+ * Output limits above and below `metering.unstreamed_tokens_max`, which decides whether the service asks the engine to
+ * stream.
+ */
 const streamed_cap = 4096;
 const whole_cap = 256;
 

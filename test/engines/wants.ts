@@ -1,4 +1,4 @@
-// Further checks of the outcomes of some cases, beside those of their `want`.
+// Additional checks of the outcomes of some cases, which `want` cannot express.
 
 import type { Outcome } from "./service.ts";
 
@@ -14,7 +14,10 @@ function failsOrSays(whole: string): Further {
     end === "fail" || (end === "stop" && text === whole) ? [] : [`${end} with ${JSON.stringify(text)}`];
 }
 
-/** The error has this status (that of a stream which had begun is 200), and none of the engine's words. */
+/**
+ * Checks that the error has this status (or 200, if a stream had already started), and does not contain the engine's
+ * error message.
+ */
 const fails =
   (wanted: number, engineWords: RegExp): Further =>
   ({ mode, status, error }) =>
@@ -22,7 +25,7 @@ const fails =
       ? []
       : [`${status} ${error}, not ${wanted}`];
 
-/** The field of the engine's requests. */
+/** Checks that this field of every request to the engine has this value. */
 const sends =
   (field: string, wanted: unknown): Further =>
   ({ status, asked }) =>
@@ -43,7 +46,7 @@ const byId: Record<string, Further> = {
   "O-29": fails(429, /TPM/),
   "F4-15.temperature": ({ status, error }) =>
     status === 200 || error.includes("temperature") ? [] : [`${status} ${error}, without the field's name`],
-  // `max` is `high` for an engine whose dialect has no word for it: docs/protocols.md.
+  // The dialect of this engine has no word for the effort `max`, so it gets `high`: docs/protocols.md.
   "F4-16": sends("reasoning_effort", "high"),
   "F4-16.high": sends("reasoning_effort", "high"),
   "F4-16.none": sends("reasoning_effort", "none"),
@@ -60,7 +63,7 @@ const byId: Record<string, Further> = {
 const engines = ["vllm", "sglang-2", "tgi", "mistral", "gemini", "deepseek", "bedrock", "zai"];
 for (const name of engines) byId[`O-19.${name}`] = tooLong;
 
-/** The cases that are not run here, and the tests that hold what they ask. */
+/** The cases that are not run here, with the tests that cover them. */
 export const elsewhere: Readonly<Record<string, string>> = {
   "F4-08": "a second turn: test/core/protocol/carried.test.ts",
   "F4-08.reasoning_details": "a second turn: test/core/protocol/carried.test.ts",
