@@ -1,6 +1,6 @@
 /**
- * What `sluice upstream check` finds an engine to do, the dialect rows that follow from it, and a sluice.yaml in which
- * nothing else changes.
+ * `sluice upstream check`: the features that it finds an engine to have, the dialect rows that follow, and the changed
+ * sluice.yaml, in which nothing else differs.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { amended, difference } from "../../src/config/check/amend.ts";
@@ -13,7 +13,7 @@ import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { startSimulator } from "../harness/simulator.ts";
 import { configured, engineAt } from "./reading.ts";
 
-// All engines are asked at once, since they take their time to answer.
+// All engines are checked in parallel, because each check takes long.
 setDefaultTimeout(60_000);
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
@@ -26,7 +26,9 @@ async function simulator(directives: string): Promise<string> {
   return started.url;
 }
 
-/** The simulator behind a proxy. `instead` may answer in the simulator's place, and may change the request's body. */
+/**
+ * A proxy in front of the simulator. `instead` may return a response in its place, and may change the request's body.
+ */
 function behind(url: string, instead: (path: string, body: Record<string, unknown>) => Response | null): string {
   const server = Bun.serve({
     port: 0,

@@ -1,6 +1,6 @@
 /**
- * The settings of upstreams, models and routes that say how an engine is reached, how long it is waited for, and in
- * which dialect it is asked: `dialect_rows` of the file override the rows of its dialect.
+ * The settings of upstreams, models and routes: how an engine is reached, its timeouts, and its dialect, whose rows
+ * `dialect_rows` overrides.
  */
 import { describe, expect, test } from "bun:test";
 import { loadConfiguration } from "../../src/config/load.ts";
@@ -30,7 +30,7 @@ function withUpstream(fields: object) {
 test("an upstream has headers of its own, and none that Sluice sets", () => {
   expect(withUpstream({ headers: { "x-team": "blue" } })).toMatchObject({ headers: { "x-team": "blue" } });
   expect(withUpstream({ headers: { Host: "other" } })).toContain("is set by Sluice itself");
-  // Names of headers are one in capitals and without: they replace Sluice's own either way, and cannot be there twice.
+  // Header names are case-insensitive: in any spelling they replace Sluice's own headers, and no two may be equal.
   expect(
     withUpstream({ headers: { "User-Agent": "Ours" }, identity_headers: { session: "X-Session-ID" } }),
   ).toMatchObject({ headers: { "user-agent": "Ours" }, identityHeaders: { session: "x-session-id" } });

@@ -137,7 +137,7 @@ describe("the environment", () => {
       SLUICE_UPSTREAM_URI: "http://127.0.0.1:9000/v1",
       SLUICE_PORT_8080_TCP_ADDR: "10.0.0.1",
       SLUICE_SERVICE_HOST: "10.0.0.1",
-      // Of the engine `gpu`, as `sluice init` names it.
+      // The key of the engine that `sluice init` names `gpu`.
       SLUICE_UPSTREAM_KEY_GPU: "one",
     });
     expect(notices).toEqual(["SLUICE_UPSTREAM_URI is not read; did you mean SLUICE_UPSTREAM_URL?"]);

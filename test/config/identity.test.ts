@@ -1,4 +1,4 @@
-// `identity` of sluice.yaml: its defaults, and what is refused in words that say what to do.
+// The section `identity` of sluice.yaml: its defaults, and the errors, each of which says what to do.
 
 import { describe, expect, test } from "bun:test";
 import { configurationHash } from "../../src/config/hash.ts";
@@ -8,7 +8,7 @@ const env = { SLUICE_SECRET_KEY: Buffer.alloc(32, 7).toString("base64") };
 const issuer = { issuer: "https://login.example", audiences: ["sluice-api"] };
 const member = { claim: "groups", has: "research", organization: "acme", role: "member" };
 
-/** JSON is valid YAML, so the file can be written as JSON. */
+/** Writes a sluice.yaml as JSON, which is valid YAML. */
 const written = (identity: object) => JSON.stringify({ identity });
 const problems = (identity: object) => problemsOf(written(identity), env).map((one) => one.replace(/^:?\d+:\d+: /, ""));
 const withIssuer = (fields: object) => problems({ issuers: [{ ...issuer, ...fields }] });
@@ -115,7 +115,7 @@ describe("identity", () => {
     [{ issuers: [issuer, issuer] }, "issuers[1].issuer: is already the issuer of issuers[0]"],
     [{ issuers: [issuer], service_url: "http://sluice.example" }, "service_url: must begin with https"],
     [{ issuers: [issuer], service_url: "https://sluice.example/v1" }, "service_url: must have no path"],
-    // Each rule needs its issuer if there are several.
+    // With several issuers, each rule must name its issuer.
     [{ issuers: [issuer, { issuer: "https://other.example" }], rules: [member] }, "rules[0].issuer: is missing"],
   ])("refuses what has no effect, and explains it: %j", (identity, says) => {
     expect(problems(identity)).toEqual([expect.stringContaining(says)]);

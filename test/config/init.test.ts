@@ -16,13 +16,13 @@ afterAll(() => {
 
 type Answer = unknown | ((request: Request) => Response | Promise<Response>);
 
-/** A certificate of an authority that nobody trusts. */
+/** A certificate of an authority that no client trusts. */
 function unknownIdentity() {
   const { certificate: cert, key } = authority().issue(["127.0.0.1"]);
   return { cert, key };
 }
 
-/** An engine that answers these paths, and 404 elsewhere. Returns its origin. */
+/** Starts an engine with these paths, which responds with 404 to all others. Returns its origin. */
 function engine(answers: Record<string, Answer>): string {
   const server = Bun.serve({
     port: 0,
@@ -37,7 +37,7 @@ function engine(answers: Record<string, Answer>): string {
   return `http://127.0.0.1:${server.port}`;
 }
 
-/** What `sluice init` writes for an engine, and the configuration that it makes. */
+/** Returns the file that `sluice init` writes for an engine, and the configuration that results from it. */
 async function drafted(url: string, apiKey: string | null = null, env: Variables = {}) {
   const draft = await initConfiguration({ engines: [engineAt(url, apiKey)], fetch, nowSeconds });
   const configuration = configured(draft.yaml, env);
@@ -73,8 +73,8 @@ describe("sluice init", () => {
     ]);
     expect(models[0]?.capabilities).toEqual(new Set(["tools", "parallel_tools", "reasoning", "structured_output"]));
     expect(routesOf(configuration)).toEqual([[`${origin}/v1`, "Qwen/Qwen3-32B"]]);
-    // The parameters that each client library of vLLM sends, and none that would let a client decide what the service
-    // decides.
+    // The parameters that client libraries for vLLM send, without those that would let a client change what the service
+    // controls.
     expect(models[0]?.extraParams).toEqual(["top_k", "min_p", "repetition_penalty", "chat_template_kwargs"]);
     expect(yaml.split("\n")[0]).toBe("# yaml-language-server: $schema=./sluice.schema.json");
     expect(schema).toBe(schemaText());
@@ -253,7 +253,7 @@ describe("sluice init", () => {
     );
     expect(await refusal(engine({ "/v1/models": { data: [] } }))).toContain("lists no models. Load a model");
     expect(await refusal(engine({ "/v1/models": () => new Response("<html>") }))).toContain("No list of models");
-    // llama.cpp and vLLM answer 503 while they load the model.
+    // llama.cpp and vLLM respond with 503 while they load the model.
     const loading = engine({ "/v1/models": () => Response.json({ error: "Loading model" }, { status: 503 }) });
     expect(await refusal(loading)).toBe(
       `The engine at ${loading}/v1 answered 503: it still loads its model, or is overloaded. Wait until it is ready, then try again.`,

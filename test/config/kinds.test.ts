@@ -1,6 +1,6 @@
 /**
- * `sluice init` finds from an engine's answers what each model is for, and writes it. If the answers leave it open, the
- * file says so.
+ * `sluice init` tests by requests which kind each of an engine's models has, and writes it to the file. If the
+ * responses do not show the kind, the file says so.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { parse } from "yaml";
@@ -21,7 +21,8 @@ afterAll(async () => {
 type Answers = Record<string, object | number>;
 
 /**
- * An engine with one model. For each path, an object is the answer and a number its status; all other paths return 404.
+ * Starts an engine with one model. For each path, the value is the response, or its status if it is a number; all other
+ * paths return 404.
  */
 function engine(answers: Answers): string {
   const server = Bun.serve({
@@ -43,9 +44,9 @@ function engine(answers: Answers): string {
 const message = { choices: [{ message: { role: "assistant", content: "a" } }] };
 const text = { choices: [{ text: "a" }] };
 const vector = { data: [{ embedding: [0.6, 0.8] }, { embedding: [0.8, 0.6] }] };
-/** Two equal vectors, by which nothing can be ranked. */
+/** Two equal vectors. Their cosine is 1, and so differs from the score in `ranks`. */
 const score = { data: [{ embedding: [0.2, 0, 1e-9] }, { embedding: [0.2, 0, 1e-9] }] };
-/** A ranking whose score is the cosine of the two vectors of `vector`. */
+/** A rerank result whose score is the cosine of the two vectors of `vector`. */
 const ranks = { results: [{ index: 0, relevance_score: 0.96 }] };
 
 const engines: [what: string, answers: Answers, kind: ModelKind | null][] = [

@@ -15,7 +15,7 @@ import { readFileBounded } from "../../src/config/source.ts";
 import { noLimits } from "../../src/core/store/plan.ts";
 import { configured, load, problemsOf, withModel } from "./reading.ts";
 
-/** Every route as `id → upstream url model`. */
+/** Every route as text: `id → upstream url model`. */
 function routes({ catalog }: Configuration): string[] {
   return [...catalog.models.values()].flatMap(({ id, routes }) =>
     routes.map(({ upstream, model }) => `${id} → ${upstream.name} ${upstream.url} ${model}`),
@@ -211,7 +211,7 @@ models:
   ]);
 });
 
-/** A configuration that was read from this text, and that a reload reads from what was written since. */
+/** A configuration that was read from this text, with a function that reloads it from the file's current content. */
 function reloading(text: string | null, env: Record<string, string> = {}) {
   let written = text;
   const first = configured(text, env);
@@ -316,8 +316,8 @@ describe("a reload", () => {
       null,
     ])
       expect(hashOf(other)).not.toBe(base);
-    // The simulator's address is a node's own matter and is not hashed. Of an engine's key, only whether it is set is
-    // hashed, not its value.
+    // The simulator's address differs from node to node, so it is not part of the hash. Of an engine's key, the hash
+    // covers only whether it is set.
     const first = configured(null);
     expect(configurationHash(withSimulatorAt(first, "http://127.0.0.1:1/v1"))).toBe(configurationHash(first));
     const engine = { SLUICE_UPSTREAM_URL: "http://engine" };

@@ -38,7 +38,7 @@ test("the mark is 85 % of the container's limit, or half of the machine", () => 
   const container = reading({ "/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "1000000000\n" });
   expect(memoryMarkBytes(container, 8e9)).toBe(850_000_000);
   expect(memoryMarkBytes(reading({}), 8e9)).toBe(4e9);
-  // A limit of the container above the memory of the machine has no effect.
+  // A container's limit above the machine's memory has no effect.
   expect(memoryMarkBytes(container, 5e8)).toBe(2.5e8);
 });
 

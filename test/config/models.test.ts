@@ -1,4 +1,4 @@
-/** The default catalog, the aliases and retirements of models that a sluice.yaml may have, and money in it. */
+/** The default catalog of models; aliases and retirement dates of models in sluice.yaml; and amounts of money. */
 import { describe, expect, test } from "bun:test";
 import { defaultModels } from "../../src/config/models.ts";
 import { capabilities } from "../../src/config/settings/model.ts";
@@ -96,7 +96,8 @@ describe("aliases and retirements", () => {
     const by = (replaced_by: string) => ({ ...retiring, replaced_by });
     expect(said({ "a/b": by("a/b") })).toEqual([expect.stringContaining("[0].replaced_by: leads back to this model")]);
     expect(said({ "a/b": by("a/c"), "a/c": by("a/d"), "a/d": by("a/b") })).toHaveLength(3);
-    // A model whose replacement leads into a circle of other models is not reported itself; the circle's models are.
+    // A model whose chain of replacements leads into a cycle of other models is not reported; the models of the cycle
+    // are.
     expect(said({ "a/a": by("a/b"), "a/b": by("a/c"), "a/c": by("a/b") })).toHaveLength(2);
     expect(said({ "a/b": by("a/none") })).toEqual([expect.stringContaining("[0].replaced_by: names no model")]);
     refused("[0].replaced_by: is an alias; write the id 'a/c'", { "a/b": by("a/x"), "a/c": { aliases: ["a/x"] } });

@@ -7,12 +7,12 @@ import { ConfigurationError } from "../../src/config/problem.ts";
 import { example } from "./reading.ts";
 
 const secret = "hunter2-hunter2";
-// Long enough for a machine that is busy with other work.
+// Long enough for a busy machine.
 setDefaultTimeout(60_000);
 
 /**
- * Checks that, whatever the bytes are, the result is a configuration, or problems of one line each that name the file
- * and, unless they concern the whole file, the place in it.
+ * Checks that any bytes give a configuration, or errors of one line each that name the file and, unless they concern
+ * the whole file, the position in it.
  */
 function sound(bytes: Uint8Array): void {
   const result = loadConfiguration({
@@ -98,7 +98,8 @@ function* places(value: unknown, path: Path = []): Generator<Path> {
 }
 
 /**
- * Sets the value at the path, under another name if one is given. Does nothing if an earlier change removed the place.
+ * Sets the value at the path, under another name if one is given. Does nothing if an earlier mutation removed the
+ * parent.
  */
 function replace(file: Record<string | number, unknown>, path: Path, value: unknown, name: string | null): void {
   let at: unknown = file;

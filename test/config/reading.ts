@@ -1,4 +1,4 @@
-/** How the tests of this folder read a configuration: from text, without a disk. */
+/** Reads a configuration from text instead of a file, for the tests of this folder. */
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,19 +20,19 @@ export function configured(text: string | null, env: Variables = {}): Configurat
   return result;
 }
 
-/** The problems of a file, without the file's name. */
+/** The errors of a configuration file, without the file's name. */
 export function problemsOf(text: string | null, env: Variables = {}): string[] {
   const result = load(text, env);
   if (!(result instanceof ConfigurationError)) return [];
   return result.problems.map((problem) => problem.replace(/^\.\/sluice\.yaml:? ?/, ""));
 }
 
-/** Expects that a file is refused for one reason, whose words contain these. */
+/** Expects that a configuration file is refused with one error, which contains this text. */
 export function expectProblem(says: string, text: string | null, env: Variables = {}): void {
   expect(problemsOf(text, env)).toEqual([expect.stringContaining(says)]);
 }
 
-/** A file with one upstream and one model, whose fields may be replaced. */
+/** A configuration file with one upstream and one model, whose fields can be replaced. */
 export function withModel(fields: Record<string, unknown> = {}, more = ""): string {
   const model = {
     id: "acme/writer-1",
@@ -49,7 +49,7 @@ export function withModel(fields: Record<string, unknown> = {}, more = ""): stri
 export const root = join(import.meta.dir, "..", "..");
 export const example = readFileSync(join(root, "sluice.example.yaml"), "utf8");
 
-/** An engine as it is described to `sluice init`. */
+/** An engine in the form in which `sluice init` gets it. */
 export const engineAt = (url: string, apiKey: string | null = null, name = "main") => {
   return { name, url, apiKey, keyVariable: "SLUICE_UPSTREAM_KEY" };
 };

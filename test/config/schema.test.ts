@@ -1,4 +1,7 @@
-/** The published schema is what the code checks, and docs/configuration.md and docs/security.md name what there is. */
+/**
+ * The published schema of sluice.yaml equals the rules that the code checks, and docs/configuration.md and
+ * docs/security.md name all of its fields.
+ */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +11,7 @@ import { sections } from "../../src/config/settings/sections.ts";
 import { variables } from "../../src/config/settings/variables.ts";
 import { configured, root } from "./reading.ts";
 
-/** The schema as a reader of the published file sees it. */
+/** The schema as parsed from the published file. */
 const schema: Shape = JSON.parse(schemaText());
 const documentation = readFileSync(join(root, "docs", "configuration.md"), "utf8");
 
@@ -52,7 +55,7 @@ describe("docs/configuration.md", () => {
         .map((cell) => cell.trim().replaceAll(",", "")),
     );
     const plans = [...configured(null).catalog.plans.values()];
-    // Money as people write it; the plan has it in billionths.
+    // The file has limits in units of money, the plan has them in nanos (billionths).
     const shown = (name: string, limit: unknown) =>
       limit === null ? "" : String(["session", "week", "month"].includes(name) ? Number(limit) / 1e9 : limit);
     const limits = plans.map(({ name: _, ...plan }) => Object.entries(plan).map(([name, limit]) => shown(name, limit)));
@@ -71,7 +74,7 @@ interface Shape {
   items?: Shape;
 }
 
-/** Every named field, at every depth. */
+/** Yields every named field, at every depth. */
 function* fields(shape: Shape): Generator<[string, Shape]> {
   for (const [name, field] of Object.entries(shape.properties ?? {})) {
     yield [name, field];

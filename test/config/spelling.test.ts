@@ -1,4 +1,7 @@
-/** Engines compare names exactly: a model of the default catalog is asked for as its engine spells it. */
+/**
+ * Engines compare model names exactly, so a model of the default catalog is requested in the spelling that the engine
+ * lists.
+ */
 import { expect, test } from "bun:test";
 import type { Configuration } from "../../src/config/configuration.ts";
 import { configurationHash } from "../../src/config/hash.ts";
@@ -8,7 +11,10 @@ import { configured, type Variables, withModel } from "./reading.ts";
 const engine = { SLUICE_UPSTREAM_URL: "http://127.0.0.1:8000", SLUICE_UPSTREAM_KEY: "slumber" };
 const one = 'upstreams: { main: { url: "http://127.0.0.1:9000/v1", api_key: k, headers: { X-Own: "1" } } }';
 
-/** The configuration after the engine listed these names (null: it did not answer), and the requests to the engine. */
+/**
+ * Loads the configuration while the engine lists these names (null: it does not respond). Returns the configuration and
+ * the number of requests that the engine got.
+ */
 async function spelled(names: string[] | null, text: string | null = null, env: Variables = engine) {
   const asked: { url: string; headers: unknown }[] = [];
   const configuration = await asSpelled(configured(text, env), async (url, { headers }) => {

@@ -1,4 +1,4 @@
-/** Why an engine was not reached, by the errors that the client of engines really throws. */
+/** The reason why an engine could not be reached, derived from errors that the engine client really throws. */
 import { afterAll, expect, test } from "bun:test";
 import { whyUnreached } from "../../src/config/unreached.ts";
 import { Cancellation } from "../../src/core/time/cancellation.ts";
@@ -19,7 +19,7 @@ function engine(identity: Identity | null, more: object = {}): string {
   return `https://127.0.0.1:${server.port}/v1`;
 }
 
-/** The reason, for a request of the client that engines are asked by. */
+/** Sends a request with the engine client, and returns the reason for its failure. */
 async function reason(url: string, tls: TlsSettings | null = { ca: issuer.certificate, certificate: null }) {
   const engines = client();
   const signal = Cancellation.timeout(5_000);
