@@ -1,4 +1,4 @@
-// Fuzzes the scan of a body, and the parser that works in steps, against slow references.
+// Compares the scanner of request bodies, and the parser that works in steps, with slow reference implementations.
 
 import fc from "fast-check";
 import { parseInSteps } from "../../src/core/body/json-steps.ts";
@@ -12,7 +12,7 @@ const anyBytes = fc.oneof(
   fc.array(fc.constantFrom(...bytesOf('"\\[]{},:ax ')), { maxLength: 400 }).map((bytes) => Uint8Array.from(bytes)),
   fc.uint8Array({ maxLength: 200 }),
 );
-/** How long a step of the parser may last, and from which length a string counts as long. */
+/** The duration of the parser's steps, and the length from which a string counts as long. */
 const pace = fc.record({ step_ns: fc.integer({ min: 1, max: 5_000 }), long_bytes: fc.nat(20) });
 const cuts = fc.array(fc.nat(), { maxLength: 8 });
 
@@ -112,7 +112,7 @@ function inSteps(bytes: Uint8Array, step_ns: number, long_bytes: number): unknow
     const step = steps.next();
     if (!step.done) continue;
     const { value, isIntact } = step.value;
-    // Bytes that are reported as intact may be sent to an engine unchanged.
+    // A body that the scanner reports as intact may be sent to an engine unchanged.
     if (isIntact && !sent.equals(bytes)) throw new Error("the bytes are not what they were");
     return value;
   }
@@ -122,7 +122,7 @@ function parsed(bytes: Uint8Array): unknown {
   return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
 }
 
-/** The result as text, in the order of its members; `refused` if the work throws. */
+/** The result as JSON, with its members in their order; `refused` if the work throws. */
 function outcome(work: () => unknown): string {
   try {
     return JSON.stringify(work());

@@ -1,4 +1,4 @@
-// Fuzzes sluice.yaml: any bytes are a configuration, or give lines that say what is wrong, without a secret.
+// Fuzzes sluice.yaml: any bytes give a configuration, or errors that each take one line, and never contain a secret.
 
 import fc from "fast-check";
 import { loadConfiguration } from "../../src/config/load.ts";

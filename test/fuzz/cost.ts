@@ -1,14 +1,15 @@
-// What an input may cost: processor time of this process by the input's size. How busy the machine is makes no difference.
+// Bounds the CPU time of this process for an input, in proportion to the input's size. CPU time does not depend on
+// other processes' load.
 
 /**
- * The processor time is that of the whole process, so it includes what the garbage collector and the compiler did
- * meanwhile. Therefore even an input of a few bytes may cost this much.
+ * The constant part of the bound, in milliseconds. The CPU time is that of the whole process, so it includes garbage
+ * collection and compilation, and even an input of a few bytes may cost this much.
  */
 const always_ms = 250;
 
 /**
- * Does the work and returns its result. Throws if it took more than `ms_per_kb` of processor time for each KB. Work
- * that is too slow is repeated: only what is slow three times is slow by itself.
+ * Runs the work and returns its result. Throws if it took more than `ms_per_kb` of CPU time per KB. Work that exceeds
+ * the bound is repeated: only if it exceeds the bound three times is it too slow.
  */
 export function affordable<T>(bytes: number, ms_per_kb: number, work: () => T): T {
   const limit_ms = always_ms + (bytes / 1024) * ms_per_kb;

@@ -1,4 +1,4 @@
-// Runs every fuzzer for a moment, from a new seed each time; a failure names the seed. For more: `npm run fuzz`.
+// Runs every fuzzer briefly, with a new seed each time; a failure names the seed. For longer runs, use `npm run fuzz`.
 
 import { describe, expect, test } from "bun:test";
 import { seed } from "../harness/depth.ts";

@@ -1,4 +1,4 @@
-// Fuzzes the readers of a request's head: that of its target, and that of its key.
+// Fuzzes the parsers of a request's target and of the key in its headers.
 
 import { credentialOf, isKey, keyPattern } from "../../src/core/auth/credential.ts";
 import { Fault } from "../../src/core/inference/fault.ts";

@@ -1,9 +1,9 @@
-// JSON texts to fuzz with: put together by code of our own, with blanks anywhere and names that repeat; valid, or broken in
-// a few places.
+// Generates JSON texts independently of the product's code, with blanks anywhere and repeated member names; valid ones,
+// or with a few errors.
 
 import fc from "fast-check";
 
-/** A value as it will be written: members keep their order and their repetitions. */
+/** A value to be written: its members keep their order, and names may repeat. */
 export type Written = null | boolean | number | string | Written[] | { members: [name: string, value: Written][] };
 
 const word = fc.oneof(
@@ -35,7 +35,7 @@ export const written: fc.Arbitrary<Written> = fc.letrec<{ value: Written }>((tie
 
 const blanks = fc.constantFrom("", " ", "\n", "\t \r\n");
 
-/** The value as text, with the given blanks between its tokens. */
+/** The value as JSON text, with these blanks between its tokens. */
 export function textOf(value: Written, blank: string): string {
   if (Array.isArray(value)) return `[${blank}${value.map((item) => textOf(item, blank)).join(`${blank},`)}]${blank}`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -49,7 +49,7 @@ const signs = ["", ",", "[", "]", "{", "}", ":", '"', "\\", " ", "1", "null", ",
 const escapes = "\\n \\u00e9 \\u20aC \\ud83d\\ude00 \\ud83d \\ude00 \\ud83d\\n \\u12 \\x \\/".split(" ");
 const marks = [...signs, ...escapes];
 
-/** A valid text with up to three places overwritten. */
+/** A valid text of which up to three positions are overwritten. */
 export const brokenText: fc.Arbitrary<string> = fc
   .tuple(soundText, fc.array(fc.tuple(fc.nat(), fc.nat(2), fc.constantFrom(...marks)), { minLength: 1, maxLength: 3 }))
   .map(([text, edits]) =>

@@ -1,5 +1,5 @@
-// Inputs that are nearly right: the seeds, kept as files, with pieces cut out, put in and repeated. A file has one seed on
-// each line or is a seed itself, as the fuzzer prefers.
+// Generates inputs that are almost valid: seeds from files, with pieces removed, inserted and repeated. Depending on
+// the fuzzer, a file is one seed, or has one seed per line.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,19 +7,19 @@ import fc from "fast-check";
 
 const folder = join(import.meta.dir, "seeds");
 
-/** The files of seeds/NAME, in the order of their names. */
+/** The contents of the files in seeds/NAME, in the order of the files' names. */
 export function seedsOf(name: string): string[] {
   const files = readdirSync(join(folder, name)).sort();
   return files.map((file) => readFileSync(join(folder, name, file), "utf8"));
 }
 
-/** The lines of seeds/NAME.txt; what begins with a # is a comment. */
+/** The lines of seeds/NAME.txt; a line that begins with # is a comment. */
 export function linesOf(name: string): string[] {
   const lines = readFileSync(join(folder, `${name}.txt`), "utf8").split("\n");
   return lines.filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** A seed with up to six edits; `pieces` are texts that are dangerous to the reader under test. */
+/** A seed with up to six edits; `pieces` are texts that are risky for the parser under test. */
 export function mutated(seeds: readonly string[], pieces: readonly string[]): fc.Arbitrary<string> {
   const edit = fc.record({
     at: fc.nat(),

@@ -1,4 +1,5 @@
-// Fuzzes the reader of engines' HTTP/1.1 responses: however the bytes are cut, and against Node's own parser.
+// Fuzzes the parser of engines' HTTP/1.1 responses: the result does not depend on how the bytes are split, and agrees
+// with Node's parser.
 
 import fc from "fast-check";
 import { nodeReads } from "../core/upstream/http1/node-parser.ts";

@@ -1,4 +1,5 @@
-// Fuzzes the decoder of event streams: against a slow reader of whole lines, however the bytes are cut.
+// Fuzzes the decoder of event streams: the result does not depend on how the bytes are split, and agrees with a slow
+// reference that reads whole lines.
 
 import fc from "fast-check";
 import { SseDecoder, type SseMessage, SseOverflow } from "../../src/core/sse/decode.ts";
@@ -32,7 +33,7 @@ export const sseFuzzer: Fuzzer = {
   },
 };
 
-/** Decodes the chunks; SseOverflow is the one error that may be thrown. */
+/** Decodes the chunks. SseOverflow is the only error that the decoder may throw. */
 function decoded(chunks: Uint8Array[]): { messages: SseMessage[]; overflows: boolean } {
   const decoder = new SseDecoder({ frame_bytes_max });
   const messages: SseMessage[] = [];
@@ -51,7 +52,7 @@ function read(stream: Uint8Array): SseMessage[] {
   const messages: SseMessage[] = [];
   let data: string[] = [];
   let event = "";
-  // What follows the last line break is no line yet.
+  // The text after the last line break is not a complete line.
   for (const line of lines.slice(0, -1)) {
     const [, field, value = ""] = /^([^:]*)(?:: ?(.*))?$/su.exec(line)!;
     if (field === "data") data.push(value);

@@ -1,4 +1,5 @@
-// Engines' answers, in each protocol: whatever they are, what the client gets is grammatical, and nothing is thrown.
+// Fuzzes engines' responses in each protocol: for any response, the client's response follows its grammar, and nothing
+// is thrown.
 
 import fc from "fast-check";
 import { Fault } from "../../src/core/inference/fault.ts";
@@ -119,8 +120,8 @@ function asJson(data: string): string {
 }
 
 /**
- * Replaces some inner values of the value. Each edit has the number of an inner value, in a walk through all of them,
- * and what replaces it.
+ * Replaces some nested values of a value. Each edit has the number of a nested value, in the order of a traversal, and
+ * its replacement.
  */
 function changed(value: unknown, edits: readonly [number, unknown][]): unknown {
   return edits.reduce((before, [at, put]) => {
