@@ -1,4 +1,4 @@
-// The blocks of README and the docs, as their readers paste them.
+// Extracts the code blocks of README and the docs, as readers paste them.
 
 import { readFileSync } from "node:fs";
 
@@ -14,7 +14,7 @@ const own = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "proof/README.md"];
 const docs = [...new Bun.Glob("docs/**/*.md").scanSync()];
 export const pages = [...own, ...docs.sort()];
 
-/** Every block of a page between fences, in any language. */
+/** All fenced code blocks of a page, in any language. */
 export function blocksOf(page: string): Block[] {
   const document = readFileSync(page, "utf8");
   return [...document.matchAll(/^( *)```(.*)\n([\s\S]*?)^\1```$/gm)].map(({ index, 2: info = "", 3: text = "" }) => ({
@@ -25,7 +25,7 @@ export function blocksOf(page: string): Block[] {
   }));
 }
 
-/** The commands of a block, which are typed one after the other: its lines, without comments. */
+/** The commands of a block, which are run one after another: its lines, without comments. */
 export function commandsOf(text: string): string[] {
   return text
     .replaceAll(/\\\n\s*/g, "")

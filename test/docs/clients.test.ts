@@ -1,6 +1,6 @@
 /**
- * The blocks of docs/clients.md are what their readers paste: each is right in its language, and so are those of one client
- * pasted one below the other.
+ * Each code block of docs/clients.md is valid in its language, and so are the blocks of one client pasted one after
+ * another into one file.
  */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { parse as parseYaml } from "yaml";
 
 interface Section {
   client: string;
-  /** The blocks by language, in order. */
+  /** The code blocks by language, in order. */
   blocks: Map<string, string[]>;
 }
 
@@ -30,7 +30,7 @@ function syntaxIn(words: string[], text: string): void {
 }
 
 const python = Bun.which("python3");
-/** Checks a text in each language: throws if the text is not valid. */
+/** Parses a text of each language, and throws if it is not valid. */
 const languages: Record<string, (text: string) => unknown> = {
   toml: (text) => Bun.TOML.parse(text),
   json: (text) => JSON.parse(text),
@@ -39,7 +39,7 @@ const languages: Record<string, (text: string) => unknown> = {
   ts: (text) => new Bun.Transpiler({ loader: "ts" }).transformSync(text),
   python: (text) => python && syntaxIn([python, "-c", "import ast, sys; ast.parse(sys.stdin.read())"], text),
 };
-/** A client reads only one text in these languages, so a second block is for another file. */
+/** In these languages, a file has only one document, so a second block must be for another file. */
 const oneText = ["json", "yaml"];
 
 test("every block of the page names a language that is tried here", () => {

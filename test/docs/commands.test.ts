@@ -1,7 +1,7 @@
 /**
- * A reader can type what README and the docs say: each block of commands is run here, one after the other on each page, in a
- * clone with a running node. The fence says so: `sh run`, or `sh not run: ` and the reason, which no reader of the page sees.
- * A block that says neither is not run, since it could do anything to this machine; it fails.
+ * Runs the blocks of commands in README and the docs, page by page, in a clone with a running node, as a reader would.
+ * A block's fence says so: `sh run`, or `sh not run: ` and a reason, which the rendered page does not show. A block
+ * with neither could do anything to this machine: it is not run, and the test fails.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Block, blocksOf, commandsOf, pages } from "./blocks.ts";
@@ -14,7 +14,7 @@ const blocks = pages.flatMap(blocksOf);
 const run = blocks.filter(({ info }) => info === "sh run");
 
 test("a block names its language, and one of commands is run or says why not", () => {
-  // With a backtick the line begins no block, and the block's last line begins one with all that follows.
+  // A reason with a backtick would not be valid Markdown for a fence: the end of the block would then open a new one.
   const known = /^(sh run|sh not run: [^`]{15,}|text|json|yaml|toml|ini|sql|ts|python)$/;
   expect(blocks.length).toBeGreaterThan(80);
   expect(run.length).toBeGreaterThan(25);

@@ -1,4 +1,4 @@
-/** What pages say of routes, kinds of models and money is so. */
+/** Checks the docs' statements about routes, kinds of models and money. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { contract } from "../../src/node/operations.ts";
@@ -9,7 +9,7 @@ const page = await Bun.file(join(import.meta.dir, "../../docs/protocols.md")).te
 const section = page.split("\n## Paths that are served\n")[1]?.split("\n## ")[0] ?? "";
 const rows = section.split("\n").filter((line) => line.startsWith("| `"));
 
-/** The scope in the page's row for this path; null if there is no row. */
+/** The scope in the page's table row for this path; null if there is no row. */
 function scopeWritten(method: string, path: string): string | null {
   const row = rows.find((line) => {
     const routes = line.split("|")[1] ?? "";
@@ -50,7 +50,7 @@ const pages = ["README.md", "contract/*.json", "docs/*.md", "docs/design/*.md"].
   [...new Bun.Glob(pattern).scanSync({ cwd: root })].sort(),
 );
 
-/** Texts in which the words mean something else: lengths of text, files of systemd, names of models. */
+/** Phrases in which the words unit and nano mean something else: lengths of text, files of systemd, names of models. */
 const allowed = [
   /UTF-16 code units?/gi,
   /code units?/gi,

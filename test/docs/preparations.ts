@@ -1,4 +1,4 @@
-// The state in which the reader of a page begins: what the page says before its first command, or takes for granted.
+// Prepares the state that a page assumes before its first command.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const started: Preparation = async (reader) => {
   reader.values.push(["slk_…", key]);
 };
 
-/** A key for the reader. Only the demonstration, which has no sluice.yaml, starts with one. */
+/** Creates a key for the reader. Only a node without a sluice.yaml creates one itself, for its demo organization. */
 async function firstKey(reader: Reader): Promise<string> {
   if (!existsSync(join(reader.folder, "sluice.yaml"))) return demoKey(reader);
   await reader.types("sluice org create first --plan unlimited");
@@ -37,8 +37,8 @@ async function databaseOf(reader: Reader): Promise<URL> {
 }
 
 /**
- * A role belongs to the whole Postgres server, which others use at the same time. So the role of deploy/roles.sql gets
- * a name of its own here.
+ * Creates the role of deploy/roles.sql under a name of its own, because roles belong to the whole Postgres server,
+ * which other tests use at the same time.
  */
 async function withRole(reader: Reader): Promise<string> {
   const role = `sluice_run_${crypto.randomUUID().slice(0, 8)}`;
@@ -50,7 +50,7 @@ async function withRole(reader: Reader): Promise<string> {
   return role;
 }
 
-/** Starts an issuer with Ann in its group `research`. Returns a token for her. */
+/** Starts an issuer that knows Ann as a member of its group `research`. Returns a token of hers. */
 async function withIssuer(reader: Reader): Promise<string> {
   const issuer = await startIssuer();
   reader.ends.push(() => issuer[Symbol.asyncDispose]());
@@ -74,14 +74,14 @@ export const preparations: Record<string, Preparation> = {
     reader.values.push(
       ["key_…", id],
       ["postgres://…", (await databaseOf(reader)).href],
-      // Without Redis, a node on Postgres counts its rates by itself.
+      // The node runs without Redis, and counts rates in its own memory.
       ["REDIS_URL=redis://…", "REDIS_URL="],
     );
   },
   "docs/afternoon.md": async (reader) => {
     const token = await withIssuer(reader);
     await started(reader);
-    // Ann exists only after her first request, so it is sent before the command that raises her limit.
+    // A person is created at the first request, so Ann's is sent before the command that raises her limit.
     const comes = `curl -s ${reader.url}/v1/models -H 'authorization: Bearer ${token}'`;
     reader.values.push(["sluice limit raise", `${comes} && sluice limit raise`]);
   },
@@ -99,7 +99,7 @@ export const preparations: Record<string, Preparation> = {
     await reader.types("sluice org create acme --plan unlimited");
     await reader.stops();
     mkdirSync(join(reader.folder, "data"), { recursive: true });
-    // The page's restore begins after a disaster, so the database is dropped first.
+    // The page restores a backup after a disaster, so the database is dropped first.
     reader.values.push(["createdb sluice", `dropdb ${name} && createdb ${name}`]);
   },
   "docs/identity.md": async (reader) => {
@@ -134,14 +134,15 @@ export const preparations: Record<string, Preparation> = {
       [/key_[0-9a-f]{32}/g, key.id],
       [/per_[0-9a-f]{32}/g, person!.id],
       ["--from 120:9f2c… --to 480:77ab…", `--from ${head}`],
-      // The end of a raise (a temporary increase of a limit) has to be in the future, and within a year.
+      // The end of a raise (a temporary increase of a limit) must be in the future, and within a year.
       ["2026-12-24", new Date(Date.now() + 28 * 86_400_000).toISOString().slice(0, 10)],
       ["SLUICE_OPERATOR_PORT=9090", `SLUICE_OPERATOR_PORT=${port}`],
       ["https://sluice.example:9090", `http://127.0.0.1:${port}`],
-      // No terminal asks the reader here. The organization is closed for good, and the page goes on with another.
+      // Without a terminal, the command cannot ask for confirmation. It closes the organization for good, and the page
+      // goes on with another one.
       ["org close acme-eu", "org close acme-eu --yes"],
       ["sluice org plan acme gold", "sluice org create globex --plan silver && sluice org plan globex gold"],
-      // The reader copies the token from the terminal.
+      // A reader would copy the token from the terminal.
       ["create ann --role admin", "create ann --role admin --json | grep -Eo 'slo_[^\"]{30,}' >~/.sluice-token"],
     );
   },

@@ -1,4 +1,4 @@
-// Somebody who types what a page says: in a clone of the repository, with a node, a key and an engine of their own.
+// A reader who runs a page's commands: in a clone of the repository, with a node, a key and an engine of their own.
 
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,13 +16,13 @@ export interface Reader extends AsyncDisposable {
   url: string;
   /** The environment variables of the reader's terminal. */
   env: Record<string, string>;
-  /** Replacements of the page's values by the reader's own. */
+  /** Replacements of values on the page by this reader's values. */
   values: [from: string | RegExp, to: string][];
-  /** Functions that are called at the end, when nothing runs any more. */
+  /** Functions that are called at the end, when no process runs any more. */
   ends: (() => unknown)[];
   /**
-   * Runs the command, and returns what it printed. If it starts a service, the service keeps running and replaces the
-   * one before.
+   * Runs the command, and returns its output. If the command starts a service, the service keeps running, and the
+   * previous service is stopped.
    */
   types(command: string): Promise<string>;
   json<T>(words: string): Promise<T>;
@@ -101,7 +101,7 @@ export async function startReader(): Promise<Reader> {
       const group = -service.pid;
       process.kill(group, "SIGTERM");
       await service.exited;
-      // The shell may end before the node that it started, which still uses the data folder.
+      // The shell may end before the node that it started, and the node still uses the data folder.
       await until(() => isGone(group), stop_ms, "the node to stop");
       service = null;
     },
@@ -116,7 +116,10 @@ export async function startReader(): Promise<Reader> {
   return reader;
 }
 
-/** Asks the service for an answer of the model that the first start prints, with the demo's key. Returns the status. */
+/**
+ * Sends a request to the service for the model that the first start prints, with the demo organization's key. Returns
+ * the status.
+ */
 export async function asksDemo(reader: Reader): Promise<number> {
   const response = await fetch(`${reader.url}/v1/chat/completions`, {
     method: "POST",
@@ -127,7 +130,7 @@ export async function asksDemo(reader: Reader): Promise<number> {
   return response.status;
 }
 
-/** The key that the first start of a node left for its reader. */
+/** The key that a node's first start wrote to a file. */
 export function demoKey({ folder }: Reader): string {
   return readFileSync(join(folder, "data/demo-key"), "utf8").trim();
 }

@@ -5,7 +5,8 @@
 import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./source.ts";
 
 /**
- * The modules of the core, in the order in which a request passes through them. A module may import those before it.
+ * The modules of the core, in the order in which a request passes through them. Except for `foundations`, each may
+ * import those before it.
  */
 const core = [
   "schema",

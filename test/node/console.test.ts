@@ -1,4 +1,4 @@
-/** The port of the console that nobody configured. */
+/** The default port of the console, if none is configured. */
 import { expect, test } from "bun:test";
 import { freePort } from "../harness/daemon.ts";
 import { startSluice } from "../harness/sluice.ts";

@@ -1,4 +1,7 @@
-/** A node keeps the currency of its database: a reload and a start with another one are refused, in words that name both. */
+/**
+ * A node keeps the currency of its database: a reload or a start with another currency is refused, with an error that
+ * names both.
+ */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

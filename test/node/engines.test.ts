@@ -1,4 +1,4 @@
-/** What a node knows of engines behind one name, through changes of addresses and reloads. */
+/** The state that a node keeps about engines behind one host name, when addresses change and after reloads. */
 import { afterEach, expect, test } from "bun:test";
 import type { Configuration } from "../../src/config/configuration.ts";
 import type { EngineSlots } from "../../src/core/store/engine-slots.ts";

@@ -1,4 +1,4 @@
-// Serves as `sluice serve` does, on an embedded database whose engine fails at SIGUSR2.
+// Runs `sluice serve` on an embedded database that fails with a corruption error on every statement after SIGUSR2.
 
 import { run } from "../../src/admin/cli/run.ts";
 import { services } from "../../src/node/services.ts";

@@ -1,4 +1,7 @@
-/** The nodes of a database are listed, one of a single process on the embedded database and one of several workers. */
+/**
+ * The list of a database's nodes: of a node with a single process on the embedded database, and of one with several
+ * workers.
+ */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Static } from "typebox";
 import type { Node } from "../../src/admin/management/fleet-shape.ts";
@@ -49,12 +52,12 @@ test("a node on the embedded database lists itself; a fleet that is watched ends
     headers: { authorization: `Bearer ${token}` },
   });
   const began_ms = performance.now();
-  // The node does not wait for whoever watches.
+  // A stopping node does not wait until the clients of its event streams leave.
   const [code, text] = await Promise.all([node.stop(), response.text()]);
   expect(code).toBe(0);
   expect(performance.now() - began_ms).toBeLessThan(10_000 * busyness());
   expect(text).toContain('event: error\ndata: {"error":{"message":"The node is about to stop.');
-  // The other command still waits for another node.
+  // The other command keeps waiting for the node to come back.
   expect(far.child.exitCode).toBeNull();
   far.child.kill("SIGTERM");
   expect(await far.child.exited).toBe(0);

@@ -1,6 +1,6 @@
 /**
- * A process knows how late its timers run: code that asks can read it, and the process reports it at each beat, ten
- * times a second.
+ * A process measures how late its timers run, ten times a second. Code can read the value, and the process reports it
+ * at each measurement.
  */
 import { expect, test } from "bun:test";
 import { Lateness } from "../../src/node/lateness.ts";

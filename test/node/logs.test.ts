@@ -1,5 +1,5 @@
 /**
- * What an operator reads of losses and of engines' addresses: a part of a request that is not sent to the engine is
+ * Log lines about dropped parts of requests and about engines' addresses: a part that is not sent to the engine is
  * logged once an hour for each route and kind of part; each change of addresses once; and a problem when it begins,
  * changes and ends.
  */
@@ -56,7 +56,7 @@ function state(addresses: readonly string[], problem: Problem | null = null): Re
   return { addresses, problem, emptySince_ms: addresses.length === 0 ? 0 : null };
 }
 
-/** The lines of one change: level, event and fields. */
+/** The log lines of one change: level, event and fields. */
 function lines(before: Resolution, after: Resolution, cause?: unknown): [string, string, object][] {
   const written: [string, string, object][] = [];
   const log: Log = {
@@ -106,7 +106,7 @@ test("each thing once an interval, and things that are over make room for others
   const heard = (prefix: string) =>
     Array.from({ length: 1_200 }, (_, at) => isNew(`${prefix}${at}`)).filter(Boolean).length;
   expect([isNew("a"), isNew("a"), isNew("b")]).toEqual([true, false, true]);
-  // No more than 1000 things are remembered at once, so that names from outside cannot fill the memory.
+  // At most 1000 keys are remembered, so that names from outside cannot fill the memory.
   expect(heard("x")).toBe(998);
   now_ms = 999;
   expect([isNew("a"), isNew("c")]).toEqual([false, false]);

@@ -1,4 +1,4 @@
-/** An engine that starts after Sluice is asked for its names once it runs. */
+/** An engine that starts after Sluice is asked for its models' names once it runs. */
 import { expect, test } from "bun:test";
 import { reloadable } from "../../src/config/reload.ts";
 import type { Log } from "../../src/core/http/log.ts";

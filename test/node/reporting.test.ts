@@ -1,4 +1,7 @@
-/** A process reports itself: at its start, every two seconds, soon after a change, and not once more after it has stopped. */
+/**
+ * A process stores a report of its state at its start, every two seconds, and soon after a change, but never after it
+ * has stopped.
+ */
 import { expect, test } from "bun:test";
 import type { CheckResult } from "../../src/core/operations/dependencies.ts";
 import { Drained } from "../../src/core/routing/replicas.ts";

@@ -1,4 +1,4 @@
-// What a supervisor can rely on when the embedded database fails for good: the process ends, so that it is started anew.
+// When the embedded database fails for good, the process exits, so that a supervisor restarts it.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

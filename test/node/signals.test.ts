@@ -1,4 +1,4 @@
-/** Signals to stop: the first one drains, the second one no longer waits. */
+/** Signals to stop a node: the first one makes it drain, the second one makes it stop without waiting. */
 import { afterEach, expect, test } from "bun:test";
 import { processSignals } from "../../src/node/signals.ts";
 

@@ -1,4 +1,4 @@
-/** How long requests wait for the store: longer while the embedded database is cold, and at no other time. */
+/** How long requests wait for the database: longer only while the embedded database is still warming up. */
 import { expect, test } from "bun:test";
 import { storePatience } from "../../src/node/store-patience.ts";
 

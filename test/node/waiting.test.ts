@@ -1,5 +1,5 @@
-// A node whose Postgres cannot be reached at its start: while the cause may mend itself, the node listens and waits; if
-// somebody has to mend it, the node ends at once.
+// A node whose Postgres cannot be reached at its start: it listens and waits if the problem may go away by itself, and
+// exits if somebody has to fix it.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ import { until } from "../harness/until.ts";
 setDefaultTimeout(180_000);
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-waiting-"));
-/** A Postgres that refuses the role `guarded` without its password, and the role `barred` always. */
+/** A Postgres that requires a password for the role `guarded`, and always refuses the role `barred`. */
 let postgres: Awaited<ReturnType<typeof startPostgres>>;
 beforeAll(async () => {
   postgres = await startPostgres(undefined, (data) => {
@@ -35,7 +35,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Starts a node on a port that the test knows before the node serves. */
+/** Starts a node on a port that the test chooses, so that the test can connect before the node serves. */
 async function started(env: Record<string, string>, ...words: string[]) {
   const port = await freePort();
   const all = { PATH: process.env.PATH ?? "", HOME: folder, PORT: `${port}`, SLUICE_WARM_UP_MS: "0", ...env };
@@ -60,7 +60,7 @@ async function started(env: Record<string, string>, ...words: string[]) {
   };
 }
 
-/** A database that refuses connections. */
+/** The URL of a database that refuses connections. */
 const away = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" };
 
 const linesOf = (text: string) =>
@@ -119,14 +119,14 @@ test("a Postgres that starts late is waited for: probes and clients learn why, a
   expect(awaited[0]).toMatchObject({ level: "warn", waited_s: 0, cause: expect.stringContaining("ECONNREFUSED") });
   expect(events.filter(({ event }) => event === "database_reached")).toHaveLength(1);
   expect(node.err()).not.toContain("hunter2");
-  // One worker waits, and starts the others then.
+  // Only the first worker waits for the database, and the others are started after that.
   const ofSeveral = linesOf(several.err());
   const waiting = ofSeveral.filter(({ event }) => event === "database_awaited").map(({ worker }) => worker);
   expect([...new Set(waiting)]).toEqual([1]);
   expect(ofSeveral.filter(({ event }) => event === "worker_lost")).toEqual([]);
 });
 
-/** Writes a configuration file that has a plan with this limit, changed so many minutes ago. */
+/** Writes a configuration file with a plan of this limit, and sets its modification time to so many minutes ago. */
 function planFile(name: string, month: number, age_min = 0): string {
   const file = join(folder, name);
   writeFileSync(file, `plans: { gold: { month: ${month} } }`);
@@ -135,7 +135,7 @@ function planFile(name: string, month: number, age_min = 0): string {
   return file;
 }
 
-/** The limit of the plan that is in force, as a command reads it. */
+/** The limit of the plan in force, as a command prints it. */
 async function monthOf(DATABASE_URL: string): Promise<string> {
   const env = { PATH: process.env.PATH ?? "", HOME: folder, DATABASE_URL };
   const child = Bun.spawn([...program, "plan", "show", "gold", "--json"], { cwd: folder, env, stdout: "pipe" });

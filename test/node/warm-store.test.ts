@@ -1,6 +1,6 @@
 /**
- * The values that warm a node up have the shapes of the database's answers: the compiler optimizes for names and their
- * order.
+ * The fake rows with which a node is warmed up have the same columns in the same order as the database's rows, because
+ * the compiler optimizes code for these.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { noUsage } from "../../src/core/inference/usage.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/** The names in a value, in their order, without its values. */
+/** The names in a value, in their order, without the values. */
 function shapeOf(value: unknown): unknown {
   if (value === null || typeof value !== "object" || value instanceof Date || Array.isArray(value)) return null;
   return Object.entries(value).map(([name, inner]) => [name, shapeOf(inner)]);

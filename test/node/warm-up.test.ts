@@ -1,10 +1,12 @@
-/** When a node warms up: never longer than it may, and once it serves, in idle moments alone. */
+/**
+ * The times at which a node warms up: never longer than the setting allows, and only in idle moments while it serves.
+ */
 import { describe, expect, test } from "bun:test";
 import { type WarmUpParts, warmUp, warmUpInIdleMoments } from "../../src/node/warm-up.ts";
 import { busyness } from "../harness/busyness.ts";
 import { until } from "../harness/until.ts";
 
-/** A node that answers each request at once. */
+/** A fake node that responds to each request immediately. */
 function rig({
   warm_up_ms = 10_000,
   serves = async () => {},
@@ -76,7 +78,7 @@ describe("before a node is ready", () => {
 describe("in idle moments", () => {
   test("it does nothing while the node has requests, stops when one comes, and goes on later", async () => {
     let isIdle = false;
-    /** After this many requests of the node to itself, a request of a client comes. */
+    /** Numbers of warm-up requests after each of which a client's request arrives. */
     const stops = [40, 64];
     const { parts, seen } = rig({
       async serves() {

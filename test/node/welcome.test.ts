@@ -1,6 +1,6 @@
 /**
- * The demo's key: shown to a person at a terminal, else put into a file that only its owner may read, and good for a
- * month.
+ * The key of the demo organization: printed on a terminal, else written to a file that only its owner can read, and
+ * valid for a month.
  */
 import { expect, test } from "bun:test";
 import {
@@ -93,7 +93,7 @@ test("a service that was set up has no demo organization: it names the commands 
   };
   const first = await starts();
   expect(first.said).toContain("sluice org create acme --plan pro\n");
-  // The harness has made an organization of its own.
+  // The test harness has created an organization of its own.
   expect(first).toMatchObject({ slugs: ["test"], hasKey: false });
   expect((await starts()).said).not.toContain("organization");
   rmSync(dataDir, { recursive: true });
@@ -113,7 +113,7 @@ test("when the node is ready for the first time its key is in the file alone, an
   const ask = async () => (await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body })).status;
   expect(await Promise.all(Array.from({ length: 32 }, ask))).toEqual(Array(32).fill(200));
   const node = await starting;
-  // The output of this node is a pipe.
+  // The output of this node is a pipe, not a terminal.
   expect(node.stdout() + node.stderr()).not.toMatch(new RegExp(keyPattern));
   await node.stop();
   rmSync(dataDir, { recursive: true });

@@ -14,7 +14,7 @@ import {
 } from "../../scripts/counts.ts";
 import { until } from "../harness/until.ts";
 
-/** Waits until the process has ended; a zombie, which its parent has not collected yet, counts as ended. */
+/** Waits until the process has ended. A zombie, whose parent has not waited for it yet, counts as ended. */
 const gone = (pid: number) =>
   until(
     () => !existsSync(`/proc/${pid}/stat`) || readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z "),

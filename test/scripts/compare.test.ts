@@ -1,4 +1,4 @@
-// The comparison of two nodes' answers is fair: ids, secrets and times may differ, and nothing else.
+// The comparison of two nodes' responses ignores IDs, secrets and times, and no other difference.
 
 import { expect, test } from "bun:test";
 import { Draw } from "../../scripts/compare/draw.ts";

@@ -1,6 +1,6 @@
 /**
- * Which tests are tried against a drawn mutant: those that run the part of the code where the mutant is, as far as that
- * is known.
+ * The choice of tests that are run against a drawn mutant: those that are known to run the part of the code (a
+ * function, or a statement outside of functions) with the mutant.
  */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -31,12 +31,12 @@ function tell(word: string) { word; }
 function fails(a: unknown) { if (a === 5) throw new Error("five"); }
 `;
   const words = [...text.matchAll(/"(\w+)"/g)];
-  /** The files with which a text from `countedText` notes the parts that run. */
+  /** The two files that code from `countedText` imports to record which parts are run. */
   const counting = Object.fromEntries(
     ["scripts/drawn/counter.ts", "scripts/drawn/ran.ts"].map((path) => [path, readFileSync(path, "utf8")]),
   );
 
-  /** Returns the words in those parts of the text that run during `calls`. */
+  /** Returns the words in those parts of the text that are run during `calls`. */
   async function wordsThatRan(calls: (file: { first(a: number): void; second(a: number | null): void }) => void) {
     await using types = await project({ "src/a.ts": text });
     const parts = partsOf(await types.tree("src/a.ts"), text);
@@ -77,7 +77,7 @@ function fails(a: unknown) { if (a === 5) throw new Error("five"); }
     const [plain, counted] = await Promise.all(["a", "b"].map((name) => import(join(folder, `src/${name}.ts`))));
     const [some, others] = [answers(plain), answers(counted)];
     expect(some[0]).toEqual(others[0]);
-    // In the third case the answer is a function. Its text differs, because one of the two contains the notes.
+    // The third result is a function. Its text differs, because the instrumented version contains the recording.
     expect(some[1]?.toSpliced(2, 1)).toEqual(others[1]?.toSpliced(2, 1));
   });
 });
@@ -122,7 +122,7 @@ describe("the tests that run a part", () => {
     const elsewhere = runsIn(folder, { "src/core/usage/b.ts": "new" }).runs;
     expect(elsewhere.time_ms(a, place("src/core/usage/a.ts", 2))).toBe(20);
     expect(elsewhere.passes(a)).toBe(false);
-    // The test may run that file now.
+    // Since its change, the test may run parts of that file.
     expect(elsewhere.time_ms(a, place("src/core/usage/b.ts", 0))).toBe(null);
     for (const path of ["src/core/usage/a.ts", a, "test/harness/help.ts"])
       expect(runsIn(folder, { [path]: "new" }).runs.time_ms(a, place("src/core/usage/a.ts", 2))).toBe(null);

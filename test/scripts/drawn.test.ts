@@ -1,6 +1,6 @@
 /**
- * Mutants that mutation operators make: the change of each operator, ids that stay the same, an even draw, and the
- * tests that must notice.
+ * Mutants that are made by mutation operators: the change of each operator, IDs that stay the same, a uniform draw, and
+ * the tests that must notice the mutant.
  */
 import { describe, expect, test } from "bun:test";
 import { drawn, moduleOf, shuffled } from "../../scripts/drawn/draw.ts";
@@ -11,7 +11,7 @@ import { sqlSitesOf } from "../../scripts/drawn/sql.ts";
 import { closureOf, testsOf as possibleOf } from "../../scripts/drawn/tests-of.ts";
 import { project } from "./project.ts";
 
-/** The key is a mutation operator; the value has lines, each with the lines that the operator makes of it. */
+/** The key is a mutation operator; the value has lines of code, each with the lines that the operator makes of it. */
 const lines: Record<string, [before: string, ...after: string[]][]> = {
   "condition negated": [
     ["if (a < b) f();", "if (!(a < b)) f();"],

@@ -1,4 +1,4 @@
-// A small project for tests of code that reads TypeScript.
+// Creates a small project for tests of code that reads TypeScript.
 
 import { afterAll } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Compiler, compiler } from "../../scripts/drawn/compiler.ts";
 
-/** A new folder with these files, which is removed when the tests have run. */
+/** Creates a folder with these files. It is removed after the tests. */
 export function folderWith(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), "sluice-drawn-"));
   folders.push(folder);
@@ -21,7 +21,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true });
 });
 
-/** The compiler of a project with these files. */
+/** Starts the compiler on a project with these files. */
 export async function project(files: Readonly<Record<string, string>>): Promise<Compiler> {
   const compilerOptions = { strict: true, noEmit: true, noLib: true, types: [] };
   const config = JSON.stringify({ compilerOptions, include: ["**/*.ts"] });

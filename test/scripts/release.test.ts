@@ -1,4 +1,7 @@
-/** What a release consists of: the launcher of the npm package, formats of executables, the formula, the notes. */
+/**
+ * The parts of a release: the launcher of the npm package, formats of executables, the Homebrew formula, and the
+ * release notes.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

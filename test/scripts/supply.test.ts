@@ -1,4 +1,4 @@
-// The files that a build makes beside the executable (notices of licences, SBOM, checksums): they are complete, true and
+// The files that a build creates beside the executable (licence notices, SBOM, checksums) are complete, correct, and
 // the same for the same inputs.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
@@ -17,7 +17,7 @@ const root = join(import.meta.dir, "../..");
 const folders: string[] = [];
 let metafile: string;
 
-/** Does what the build does, without its slow steps. */
+/** Runs a build like that of a release, without its slow steps. */
 beforeAll(async () => {
   const folder = newFolder();
   const words = ["--target=bun", "--format=esm", `--metafile=${folder}/metafile.json`, `--outdir=${folder}/out`];

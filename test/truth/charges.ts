@@ -1,6 +1,6 @@
 /**
- * Drives a node in front of the truth engine, for every row of the table and every way in which an answer can end, and
- * sets each charge beside the true one.
+ * Sends requests to a node in front of the truth engine, for every row of the table and every way in which a response
+ * can end, and records each charge beside the true cost.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ export const ends = [
   "at a window",
   "whole, left",
   "whole, broken",
-  /** This end is tried last, as it costs the node its life. */
+  /** This end comes last, because the test kills the node for it. */
   "recovered",
 ] as const;
 export type End = (typeof ends)[number];
@@ -41,7 +41,7 @@ export interface Cell {
 const { name: promptName, ...prompt } = corpus.find(({ name }) => name === "an agent at work")!;
 const promptTokens = counts[promptName as keyof typeof counts].o200k_harmony;
 const prices = { input: 100_000, cachedInput: 10_000, cacheWrite: 125_000, output: 400_000 };
-/** A session limit with room for the prompt, and for some thousand output tokens. */
+/** A session limit (five-hour window) that fits the prompt and some thousand output tokens. */
 const session_nanos = promptTokens * 125 + 1_500 * 400;
 
 function configTo(url: string, rows: readonly Row[]): string {
@@ -100,8 +100,8 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
 
   function add(row: Row, end: End, receipt: RequestReceipt, produced: number | null): void {
     const isReported = receipt.usage.source === "reported";
-    // If a report never came, nobody knows what was cached, and tokens of reasoning that was never shown are not
-    // charged.
+    // Without a report, the service cannot know how many tokens were cached, and does not charge reasoning that was not
+    // shown.
     const known = row.isRunning || isReported ? row : { ...row, cached: 0, written: 0, hidden: 0 };
     const shown = isReported || produced === null ? produced : produced - row.hidden;
     const truth = shown === null ? 0 : priceOf(truthOf(known, promptTokens, shown), prices);
@@ -116,7 +116,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
     return receiptOf(idOf(response), own);
   }
 
-  /** Reads until everything has come that the engine writes before it hangs. */
+  /** Reads until the client has received everything that the engine sends before it hangs. */
   async function readToTheHang(row: Row, at: number, leaving: AbortSignal): Promise<string> {
     const response = await service.post("/v1/messages", bodyOf(at, "hangs", true), { key, signal: leaving });
     const deltas = engine.deltas(row, "hangs");
@@ -132,14 +132,14 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
   }
 
   try {
-    // The first answers are not counted exactly, because the tokens' vocabulary is not loaded yet. So the test waits
-    // until one is.
+    // The first responses are not counted exactly, because the tokenizer's vocabulary is not loaded yet. So the test
+    // waits until one is counted.
     const silent = rows.findIndex(({ report }) => report === null);
     const isCounted = async () => (await read(silent, "complete", true)).usage.source === "counted";
     if (silent >= 0) await until(isCounted, 60_000, "the vocabulary");
     for (const end of ends.filter((one) => wanted.includes(one) && one !== "recovered" && one !== "whole, left"))
       await Promise.all(rows.map((row, at) => tryEnd(row, at, end)));
-    // Only the log says which record belongs to which of these requests, so they are tried one after the other.
+    // Only the log shows which record belongs to which of these requests, so they run one after another.
     if (wanted.includes("whole, left")) for (const [at, row] of rows.entries()) await tryEnd(row, at, "whole, left");
     if (wanted.includes("recovered")) await recovered();
   } finally {
@@ -201,7 +201,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
     add(row, "at a window", receipt, engine.producedAfter(row, deltas + (isCall && seen.includes("tool_use") ? 1 : 0)));
   }
 
-  /** Waits until the ledger knows of nearly all tokens that were forwarded. */
+  /** Waits until the ledger has a checkpoint with nearly all tokens that were forwarded. */
   async function checkpointed(id: string, produced: number): Promise<void> {
     const isKnown = async () => {
       const { usage } = (await (await service.fetch(`/v1/service/requests/${id}`, { key })).json()) as RequestReceipt;
@@ -222,7 +222,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
   }
 }
 
-/** The id of the request to this model that was not streamed and whose caller left; "" until the log has it. */
+/** The ID of the unstreamed request to this model whose caller left; "" until the log has it. */
 function cancelledIn(log: string, model: string): string {
   const line = log
     .split("\n")

@@ -1,11 +1,8 @@
-/** How the engines of test/core/protocol/dialects.ts would report any usage. */
+/** Writes any usage in the form in which each dialect of test/core/protocol/dialects.ts reports it. */
 import type { Usage } from "../../src/core/inference/usage.ts";
 import { promptTokens } from "../../src/core/inference/usage.ts";
 
-/**
- * The parts of a report: its fields on the chunk or the reply itself, and its fields in the choice of that chunk or
- * reply.
- */
+/** The fields of a report: `wire` is merged into the chunk or the response itself, `choice` into its choice. */
 export interface Told {
   wire?: Record<string, unknown>;
   choice?: Record<string, unknown>;
@@ -24,7 +21,7 @@ const details = (usage: Usage) => ({
   completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
 });
 
-/** The completion without its reasoning, which only the total includes. */
+/** The completion tokens without those of reasoning, which only the total includes. */
 const beside = (usage: Usage) => ({ completion_tokens: usage.outputTokens - usage.reasoningTokens });
 
 const timings = (usage: Usage) => ({

@@ -1,19 +1,21 @@
-/** The rows of the table of charges: engines that report, each in its dialect, and engines that never do. */
+/**
+ * The rows of the table of charges: engines that report their usage, each in its dialect, and engines that never do.
+ */
 import { type Teller, tellers } from "./reports.ts";
 
 export interface Row {
   name: string;
-  /** Null: the engine never reports. */
+  /** The form of the engine's usage report; null if the engine never reports. */
   report: Teller | null;
-  /** Whether each chunk reports what was produced so far. */
+  /** Whether each chunk reports the tokens generated so far. */
   isRunning: boolean;
   /** The number of tokens in one delta. */
   tokens_per_delta: number;
-  /** What an answer consists of. */
+  /** The parts of a response. */
   parts: "text" | "reasoning and text" | "reasoning and a call";
   /**
-   * Tokens in the report: those of the prompt that were read from the cache, those written to it, and those that the
-   * model thought and never showed.
+   * Numbers of tokens in the report: `cached`, read from the prompt cache; `written`, written to it; and `hidden`, of
+   * reasoning that the response does not show.
    */
   cached: number;
   written: number;
@@ -57,5 +59,5 @@ export const rows: Row[] = [
   row("no report, reasoning and a call", { report: null, tokens_per_delta: 3, parts: "reasoning and a call" }),
 ];
 
-/** The rows that `npm test` runs: enough to see each rule at work. */
+/** The rows that `npm test` runs, enough to cover each rule. */
 export const sampledRows = [0, 1, 3, 9, 10, 12, 14, 16].map((at) => rows[at]!);

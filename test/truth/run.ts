@@ -1,4 +1,4 @@
-/** `npm run truth`: the whole table of docs/metering.md, How it works. */
+/** `npm run truth`: prints the complete table of docs/metering.md, How it works. */
 import { charges, ends } from "./charges.ts";
 import { rows } from "./rows.ts";
 import { shownOf } from "./table.ts";

@@ -1,4 +1,4 @@
-/** The results as a table of Markdown: by how much each charge differs from the truth. */
+/** Formats the results as a Markdown table of the differences between the charges and the true costs. */
 import type { Cell, End } from "./charges.ts";
 import type { Row } from "./rows.ts";
 

@@ -1,7 +1,7 @@
 /**
- * Compares what is charged with the truth, for engines of every dialect and engines that never report, and for each way
- * in which an answer may end. Reported usage is charged exactly, all other within five percent, and what was not
- * delivered costs nothing. The whole table: `npm run truth`.
+ * Compares charges with the true costs, for engines of every dialect and engines that never report, and for each way in
+ * which a response may end. Reported usage is charged exactly, all other usage within five percent, and undelivered
+ * responses cost nothing. For the complete table, run `npm run truth`.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { nanosOf } from "../harness/money.ts";
