@@ -1,5 +1,6 @@
-// `npm run attacks -- [WORD …]`: attacks a node of its own for each attack (test/attacks), or only for those whose name has
-// one of the words. Prints what each attack cost and what it did. Exits with 1 if an attack did more than it may.
+// `npm run attacks -- [WORD …]`: runs each attack of test/attacks against a node of its own, or only the attacks whose
+// names contain one of the words. Prints the cost and the effect of each attack. Exits with 1 if an attack exceeded its
+// bounds.
 
 import Table from "cli-table3";
 import { attacks } from "../test/attacks/all.ts";
@@ -28,10 +29,7 @@ async function main(words: string[]): Promise<number> {
   return broken > 0 ? 1 : 0;
 }
 
-/**
- * Runs each attack on a node of its own, because memory and compiled code that another attack left would count for this
- * one.
- */
+/** Runs each attack on a new node, so that the memory and compiled code from other attacks do not affect its result. */
 async function measuredAlone(attack: Attack): Promise<Measured> {
   const node = await startAttackedNode(attack.node);
   try {

@@ -30,7 +30,10 @@ function outfileOf(options: string[]): string {
   return after("--outfile") ?? `dist/sluice${target}${target.includes("windows") ? ".exe" : ""}`;
 }
 
-/** package.json's version, and the commit if it is known: from git, or from the variable that CI and the image set. */
+/**
+ * The version from package.json, and the commit if it is known: from git, or from the environment variable that CI and
+ * the container image set.
+ */
 function versionOf(): string {
   const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
   const commit = process.env.SLUICE_BUILD_COMMIT || commitHere();

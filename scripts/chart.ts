@@ -1,7 +1,7 @@
-// Renders and lints the Helm chart, validates the output against the schemas of Kubernetes, and writes deploy/kubernetes.
-// `npm run chart`; with `-- --check` it writes nothing, and fails if the files would change. Needs Go and Python, from
-// which it gets helm and kubernetes-validate once, into .cache. .ci/run has neither: there, test/deploy/chart.test.ts
-// checks what can be checked without them.
+// Renders and lints the Helm chart, validates its output against the schemas of Kubernetes, and writes
+// deploy/kubernetes. `npm run chart`; with `-- --check` it writes nothing, and fails if the files would change.
+// Requires Go and Python, with which it installs helm and kubernetes-validate into .cache. .ci/run has neither Go nor
+// these; there, test/deploy/chart.test.ts checks as much as is possible without them.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -101,7 +101,7 @@ async function rendered(helm: string, values: string[]): Promise<string> {
   const flags = values.flatMap((value) =>
     value.startsWith("file=") ? ["--values", value.slice("file=".length)] : ["--set", value],
   );
-  // A helm that was built by `go install` doesn't know which Kubernetes it was made for.
+  // A helm that was built by `go install` does not know its default version of Kubernetes.
   return run([helm, "template", "sluice", chart, "--kube-version", "1.34.0", ...flags]);
 }
 
@@ -110,12 +110,12 @@ async function validated(validator: string, version: string, file: string): Prom
   const passed = [...output.matchAll(/passed for resource (\S+)/g)].length;
   const unknown = [...output.matchAll(/Couldn't find schema for kind (\S+)/g)].map(([, kind]) => kind);
   const expected = partsOf(readFileSync(file, "utf8")).length;
-  // ServiceMonitor is the Prometheus operator's, and no part of Kubernetes.
+  // The resource ServiceMonitor belongs to the Prometheus operator, so Kubernetes has no schema for it.
   if (passed + unknown.length !== expected || unknown.some((kind) => kind !== "ServiceMonitor") || expected > kinds_max)
     throw new Error(`of ${expected} resources ${passed} passed against ${version}:\n${output}`);
 }
 
-/** Checks that large limits of plans come out unchanged, because Helm reads every number as a float. */
+/** Checks that the chart renders large limits of plans exactly, because Helm parses every number as a float. */
 async function keepsNumbers(helm: string, folder: string): Promise<void> {
   const config = parse(readFileSync(join(root, "sluice.example.yaml"), "utf8"));
   const file = join(folder, "config.json");

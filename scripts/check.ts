@@ -1,5 +1,5 @@
-// `npm run check`: types, lint and format, the structure, the contract, the lock file. It shows everything that is wrong,
-// and through how many files and `await`s a request goes, and then exits.
+// `npm run check`: checks types, lint and format, the structure, the contract, and the lock file. Prints all problems,
+// and the numbers of files and `await`s that a request passes through.
 
 import { existsSync, readFileSync } from "node:fs";
 import { command } from "./command.ts";
@@ -8,7 +8,7 @@ const limit_ms = 10 * 60_000;
 
 interface Finding {
   name: string;
-  /** What is wrong. Empty if nothing is. */
+  /** The problems, as text; empty if there are none. */
   says: string;
 }
 
@@ -37,7 +37,7 @@ async function program(name: string, words: string[]): Promise<Finding> {
   return { name, says: code === 0 ? "" : output || `${words.join(" ")} ended with ${code}` };
 }
 
-/** Checks that the checked-in document is the one that the code generates. */
+/** Checks that the document in the repository equals the one that the code generates. */
 async function contract(name: string, file: string, options: string[]): Promise<Finding> {
   const written = existsSync(file) ? readFileSync(file, "utf8") : "";
   const made = await command([process.execPath, "src/main.ts", "openapi", ...options], { limit_ms, quiet: true });
@@ -47,7 +47,7 @@ async function contract(name: string, file: string, options: string[]): Promise<
   return { name, says: `${file} differs from the code. Write it again: ${again}` };
 }
 
-/** Checks that the lock file has no address, which would tie everybody to the registry of one machine. */
+/** Checks that the lock file contains no URLs, which would bind all users to the registry of one machine. */
 async function lockFile(): Promise<Finding> {
   const address = /https?:\/\/\S+/.exec(readFileSync("bun.lock", "utf8"))?.[0];
   const says =

@@ -1,5 +1,5 @@
-// The steps that .ci/run takes once the packages are installed: the build, the tests, the checks, the pages. Every step
-// runs, even if an earlier one fails; the last line adds up the counts of all of them.
+// Runs the steps of .ci/run after the packages are installed: the build, the tests, the checks, the pages. Every step
+// runs, even if an earlier one fails. The last line has the sums of the counts of all steps.
 
 import { type CommandOptions, command, npmRun, type Outcome } from "./command.ts";
 import { commitNumber } from "./commit-number.ts";
@@ -21,22 +21,23 @@ interface Step {
   name: string;
   words: string[];
   options: CommandOptions;
-  /** Whether the last line of the step's output has counts; otherwise the step counts as one. */
+  /** Whether the last line of the step's output has counts. Otherwise the whole step counts as one test. */
   counts: boolean;
-  /** Set for a step that runs once more, alone, if it failed beside others; the second result counts. */
+  /** Set for a step that is run again, alone, if it failed while other steps ran. The second result counts. */
   isAgain?: true;
   /** Set for a step whose result is only printed: if it fails, it counts as skipped. */
   isOptional?: true;
 }
 
 /**
- * Tries declared mutants, different ones each day. No trial starts after 40 s, so that the step takes about a minute.
+ * Tries declared mutants (test/mutants), different ones each day. No trial starts after 40 s, so that the step takes
+ * about a minute.
  */
 const mutants = [process.execPath, "scripts/mutants.ts", "--sample", "8", "--within", "40"];
 
 /**
- * Tries mutants that mutation operators generate, different ones each day. Survivors are printed and fail nothing:
- * catching nine of ten is the goal.
+ * Tries mutants that mutation operators generate, different ones each day. Survivors are printed and are no failure,
+ * because the goal is to catch nine of ten.
  */
 const drawnMutants = [process.execPath, "scripts/mutants.ts", "--drawn", "5", "--within", "30"];
 
@@ -45,8 +46,8 @@ const parts_of_http = 3;
 const binary = { TEST_SLUICE: `${process.cwd()}/dist/sluice`, TEST_AGAIN: "1" };
 
 /**
- * The tests of HTTP that do not run again on the other database, because they choose their database themselves, or
- * because no database can change their result.
+ * The HTTP tests that are not run on the second database, because they choose their database themselves, or because
+ * their result does not depend on it.
  */
 const notAgain = ["at-once", "learned", "tls", "warm-up"].map((name) => `test/core/http/${name}.test.ts`);
 
@@ -105,7 +106,7 @@ const deeper: Step = {
   counts: true,
 };
 
-/** A third of the tests of HTTP again, on the other database; the commit chooses which third. */
+/** Runs a third of the HTTP tests on the second database. The commit determines which third. */
 const embedded: Step = {
   name: "the binary on the embedded database",
   words: [process.execPath, "scripts/test.ts", ...againEmbedded()],
@@ -114,11 +115,11 @@ const embedded: Step = {
 };
 
 /**
- * The limit of a step is some six times what the step takes on a quiet machine, because the machines of CI differ that
- * much; `.ci/run` limits the whole.
+ * The stages run one after another. Each stage is a list of lanes that run concurrently, and a lane is a list of steps,
+ * because a browser and a compiler each leave a core idle for long. The tests use both cores, so they run alone.
  *
- * The stages run one after the other. A stage has lists of steps that run side by side: a browser and a compiler each
- * leave a core idle for long. The tests use both cores, so they run alone.
+ * The time limit of a step is about six times its duration on a quiet machine, because CI machines differ that much;
+ * `.ci/run` limits the total.
  */
 const stages: Step[][][] = [[[build]], [[tests]], [checks, consolePages, site], [[deeper]], [[embedded]]];
 
@@ -149,7 +150,7 @@ async function main(): Promise<void> {
   await close(settled.reduce((total, { step, outcome }) => sum(total, countsIn(step, outcome)), nothing));
 }
 
-/** The outcome of a step that failed beside others and runs once more, or else the outcome that it has. */
+/** The outcome of the step's second run if it failed while other steps ran, else its first outcome. */
 async function again(step: Step, outcome: Outcome): Promise<Outcome> {
   if (!step.isAgain || countsIn(step, outcome).failed === 0) return outcome;
   console.log(`\n${onceMore} ${step.name}`);
@@ -158,7 +159,7 @@ async function again(step: Step, outcome: Outcome): Promise<Outcome> {
   return { ...second, output: `${second.output}\n${passedAlone} ${step.name}\n` };
 }
 
-/** What is said of a step at the end: its result, its time, and the tests that failed. */
+/** The lines about a step in the final summary: its result, its duration, and its failed tests. */
 function linesOf({ step, outcome }: Ended): string[] {
   const took = `${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`;
   const unsteady = outcome.output.split("\n").filter((line) => line.startsWith(passedAlone));
@@ -166,7 +167,7 @@ function linesOf({ step, outcome }: Ended): string[] {
   return [`FAILED ${took}`, ...failedTests(outcome.output).map((name) => `       ${name}`)];
 }
 
-/** Runs a step. The output of a step that runs beside others is shown when it has ended. */
+/** Runs a step. If other steps run at the same time, its output is printed when it has ended. */
 async function ran(step: Step, isAlone: boolean): Promise<Outcome> {
   const title = `\n== ${step.name}: ${step.words.slice(-2).join(" ")}`;
   if (isAlone) console.log(title);

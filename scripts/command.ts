@@ -1,34 +1,37 @@
-// Runs one program for a script: shows its output, limits its time, and leaves no process behind.
+// Runs one program for a script: prints its output, limits its time, and leaves no process behind.
 
 import { spawn } from "node:child_process";
 
-/** The program that runs a script of package.json: npm, or Bun where there is no npm. */
+/** The command that runs a script of package.json: npm, or Bun if npm is not installed. */
 export const npmRun = Bun.which("npm") === null ? [process.execPath, "run"] : ["npm", "run"];
 
 export interface Outcome {
-  /** 0 if the program succeeded; 124 if the time limit ended it. */
+  /** The exit code; 124 if the time limit ended the program. */
   code: number;
-  /** The output on both channels, in order of arrival. */
+  /** The output on stdout and stderr, in the order of arrival. */
   output: string;
-  /** The part of the output that was written to standard output. */
+  /** The part of the output that was written to stdout. */
   stdout: string;
   took_ms: number;
 }
 
 export interface CommandOptions {
   limit_ms: number;
-  /** The folder in which the program runs. Absent: this process's own. */
+  /** The working directory of the program. By default that of this process. */
   folder?: string;
   environment?: Record<string, string | undefined>;
-  /** Don't show the output; only return it. */
+  /** Whether the output is only returned, and not printed. */
   quiet?: boolean;
-  /** How long the program may take to end after SIGTERM. It needs longer if it has programs of its own to end. */
+  /**
+   * How long the program may take to exit after SIGTERM, in milliseconds. A program that has to end others needs
+   * longer.
+   */
   grace_ms?: number;
 }
 
 /**
- * Runs a program in a process group of its own, and kills the group when the program ends, with everything that it left
- * running.
+ * Runs a program in a process group of its own. When the program ends, the group is killed, with everything that the
+ * program left running.
  */
 export async function command(words: string[], options: CommandOptions): Promise<Outcome> {
   const began = performance.now();
@@ -50,12 +53,12 @@ export async function command(words: string[], options: CommandOptions): Promise
       // The process group has ended already.
     }
   };
-  // SIGTERM first: the program may have groups of its own to kill.
+  // SIGTERM is sent first, because the program may have to kill process groups of its own.
   const end = () => {
     sweep("SIGTERM");
     return setTimeout(() => sweep("SIGKILL"), grace_ms);
   };
-  // After a signal to the script itself, `command` never resolves, so that the script starts nothing more.
+  // After a signal to the script itself, `command` never resolves, so that the script starts no further program.
   let isEnding = false;
   const onSignal = (signal: NodeJS.Signals) => {
     isEnding = true;
@@ -84,7 +87,7 @@ export async function command(words: string[], options: CommandOptions): Promise
     });
     child.once("exit", (status) => {
       sweep("SIGKILL");
-      // All writers of the pipes have ended by now; what they left in the pipes is still read.
+      // All processes that wrote to the pipes have ended by now; the rest of the data in the pipes is still read.
       child.once("close", () => isEnding || resolve(status ?? 1));
     });
   });

@@ -1,7 +1,7 @@
-// `npm run compare -- OLD NEW [--count N] [--seed S] [--codes]`: sends two executables of the service the same raw
-// requests, of both contracts, management included. Prints each request whose answers differ in more than ids, secrets and
-// times. Exits with 1 if any did. With --codes the words of messages may differ. Use it for a change that should change no
-// behaviour.
+// `npm run compare -- OLD NEW [--count N] [--seed S] [--codes]`: sends the same raw requests, for both API contracts,
+// to two executables of the service. Prints each request whose responses differ in more than IDs, secrets and times.
+// Exits with 1 if there is one. With --codes, the texts of messages may differ. It is meant for changes that should not
+// change behavior.
 
 import { parseArgs } from "node:util";
 import { Draw } from "./compare/draw.ts";
@@ -69,7 +69,8 @@ async function compared(nodes: ComparedNode[], requests: RawRequest[]): Promise<
 }
 
 /**
- * The lines that only one of the two answers has. A single different line is shown from a little before the difference.
+ * The lines that only one of the two responses has. If it is a single line, it is shown from shortly before the first
+ * difference.
  */
 function difference(old: string, recent: string): string {
   const before = old.split("\n");

@@ -1,8 +1,8 @@
-// `npm run compared -- TABLE [GATEWAY,…]`: other gateways beside Sluice. Runs a comparison, stores the results in
-// scripts/compared/results.json, and writes the tables of docs/compared.md from it. Without arguments, it only writes the page.
-// `--from FILE` takes what the same command printed earlier (for the crash test, what it wrote with --json). `npm run
-// compared -- governed` runs bench/governed, whose programs are named by environment variables, and passes further arguments on
-// to it.
+// `npm run compared -- TABLE [GATEWAY,…]`: compares other gateways with Sluice. Runs one comparison, stores the results
+// in scripts/compared/results.json, and writes the tables of docs/compared.md from that file. Without arguments, it
+// only writes the page. `--from FILE` reads the output of an earlier run of the comparison's command (for the crash
+// test, its --json file). `npm run compared -- governed` runs bench/governed, whose programs are named by environment
+// variables, and passes further arguments on to it.
 
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";

@@ -1,21 +1,21 @@
-// Makes one executable of the sources: for `npm run build`, and for the tests that start many nodes.
+// Compiles the sources to one executable, for `npm run build`, and for tests that start many nodes.
 
 import { command, type Outcome } from "./command.ts";
 import { entries } from "./entries.ts";
 
 const limit_ms = 5 * 60_000;
 
-// src must not have a top-level await: the binary would run part of its entry and exit 0 (oven-sh/bun#37770). And a binary
-// must not read .env or bunfig.toml from the folder in which it is started.
+// The sources must not have a top-level await: the executable would run a part of its entry file and exit with 0
+// (oven-sh/bun#37770). And an executable must not read .env or bunfig.toml from the working directory.
 
 const flags = ["--compile", "--minify", "--bytecode", "--splitting", "--format=esm", "--sourcemap"];
 const closed = ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
 
 export interface Compilation {
   outfile: string;
-  /** The version that the executable prints. */
+  /** The version that the executable reports. */
   version: string;
-  /** More options of `bun build`. */
+  /** Additional options of `bun build`. */
   options?: string[];
   quiet?: boolean;
 }

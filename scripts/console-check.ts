@@ -1,9 +1,9 @@
-// `npm run console:check`: opens every page of the console, for each role, in light and dark, at 320 and 1440 pixels, in a
-// real browser. It prints each page for which axe, the content security policy or the browser's log reports something, and
-// how long the first page takes at 200 ms of network delay.
+// `npm run console:check`: opens every page of the console, for each role, in light and dark, at 320 and 1440 pixels,
+// in a real browser. Prints each page for which axe, the content security policy or the browser's log reports a
+// problem, and the duration of the first page with a network delay of 200 ms.
 //
-// With `--commit`, as CI runs it, it takes two of the four pairs of colours and width: both colours and both widths are seen
-// for each commit, and all pairs for two commits in turn.
+// With `--commit`, as CI runs it, it checks two of the four combinations of theme and width, which include both themes
+// and both widths; two successive commits check all four.
 
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";

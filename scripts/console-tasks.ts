@@ -1,7 +1,7 @@
-// `npm run console:tasks`: ten tasks that people come to the console with, each from the first page after the sign-in, in a
-// real browser, on a node with a company of 30 people and six weeks of requests. It prints how many clicks, fields and
-// seconds each takes, by mouse and by keyboard alone. It also prints what axe and the browser's log report, and problems
-// with the way that the focus takes.
+// `npm run console:tasks`: does ten typical tasks of console users in a real browser, each from the first page after
+// the sign-in, on a node with a company of 30 people and six weeks of requests. Prints how many clicks, fields and
+// seconds each task takes, by mouse and by keyboard alone. Also prints the problems that axe and the browser's log
+// report, and problems of the focus order.
 
 import { launchBrowser, noBrowser } from "../test/admin/console/chromium.ts";
 import { startCompany } from "../test/admin/console/company.ts";

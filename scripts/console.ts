@@ -1,5 +1,5 @@
-// Builds the pages of the console into .cache/console.data, from where src/admin/console/files.ts takes them. scripts/run runs
-// this when the sources have changed, and `npm run build` embeds the file.
+// Builds the console's pages into .cache/console.data, which src/admin/console/files.ts reads. scripts/run runs this
+// when the sources have changed, and `npm run build` embeds the file in the executable.
 
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ async function main(): Promise<void> {
   const assets = await assetsOf(join(root, "console/index.tsx"));
   const script = await scriptOf(join(root, "console/early.ts"), assets);
   mkdirSync(join(root, ".cache"), { recursive: true });
-  // Renames the finished file into place, so that nobody reads half of it.
+  // The finished file is renamed, so that no process reads an incomplete one.
   const partial = `${made}.${process.pid}`;
   await Bun.write(
     partial,
@@ -33,7 +33,7 @@ async function assetsOf(entry: string): Promise<Asset[]> {
     entrypoints: [entry],
     target: "browser",
     minify: true,
-    // A module that is imported only when it is needed becomes a file of its own.
+    // A module that is imported dynamically becomes a file of its own.
     splitting: true,
     define: { "process.env.NODE_ENV": '"production"' },
     naming: { entry: "[name].[hash].[ext]", chunk: "[name].[hash].[ext]", asset: "[name].[hash].[ext]" },
@@ -48,7 +48,7 @@ async function assetsOf(entry: string): Promise<Asset[]> {
   );
 }
 
-/** Builds the script that the document contains, and returns its text. */
+/** Builds the script that is inlined in the HTML document, and returns its text. */
 async function scriptOf(entry: string, assets: readonly Asset[]): Promise<string> {
   const laterFiles = JSON.stringify(assets.map(({ path }) => path).filter((path) => isLater(path, assets)));
   const options = { target: "browser", minify: true, format: "iife", define: { laterFiles } } as const;
@@ -58,15 +58,15 @@ async function scriptOf(entry: string, assets: readonly Asset[]): Promise<string
   return text;
 }
 
-/** Whether a program imports the file only when somebody needs it. */
+/** Whether the file is a dynamic import, which a program loads only when it needs it. */
 function isLater(path: string, assets: readonly Asset[]): boolean {
   return assets.some(({ text }) => text.includes(`import("./${path.replace(/^.*\//, "")}")`));
 }
 
 /**
- * The document of every page: nothing in it depends on the page, so the server sends the same to all addresses. Only
- * the script names the files that are loaded later. The script comes before the styles, because it would have to wait
- * for styles before it.
+ * The HTML document of every page. It does not depend on the page, so the server sends the same document for all paths.
+ * The files that are loaded later are named only in the script. The script precedes the styles, because otherwise it
+ * would wait until the styles are loaded.
  */
 function documentWith(assets: readonly Asset[], script: string): string {
   const first = assets.map(({ path }) => path).filter((path) => !isLater(path, assets));

@@ -1,4 +1,4 @@
-// The last line of a test run, for people and for machines.
+// Writes and parses the last line of a test run: `N passed, N failed, N skipped`.
 
 export interface Counts {
   passed: number;
@@ -16,15 +16,15 @@ export const sum = (one: Counts, other: Counts): Counts => ({
 
 const closing = /^(\d+) passed, (\d+) failed, (\d+) skipped$/gm;
 
-/** The counts of the last line that `close` wrote; null if there is none. */
+/** The counts in the last line that `close` wrote; null if there is no such line. */
 export function closingCounts(output: string): Counts | null {
   const line = [...output.matchAll(closing)].at(-1);
   return line ? { passed: Number(line[1]), failed: Number(line[2]), skipped: Number(line[3]) } : null;
 }
 
 /**
- * Returns the counts of a step. A step that has no counts of its own counts as one. A step that did not succeed, or had
- * nothing to run or to skip, has a failure.
+ * Returns the counts of a step. A step without counts of its own counts as one test. A step that failed, or that
+ * neither passed nor skipped anything, has at least one failure.
  */
 export function countsOfStep({ code, output }: { code: number; output: string }, hasCounts: boolean): Counts {
   const own = hasCounts ? (closingCounts(output) ?? nothing) : { ...nothing, passed: code === 0 ? 1 : 0 };
@@ -36,8 +36,8 @@ function atLeastOneFailure(counts: Counts, hasFailed: boolean): Counts {
 }
 
 /**
- * The counts of `bun test`, from its output. Its JUnit file is no use: there, a file that throws while it loads is not a
- * failure. A run that did not succeed counts as at least one failure, and so does a run without tests.
+ * The counts of `bun test`, parsed from its output. Its JUnit file is not used, because a test file that throws while
+ * it is loaded is missing there. A run that failed, and a run without passed tests, has at least one failure.
  */
 export function countsOf(output: string, code: number): Counts {
   const count = (word: string) => {
@@ -46,7 +46,7 @@ export function countsOf(output: string, code: number): Counts {
   };
   const counts = {
     passed: count("pass"),
-    // A file that throws counts as a failure and also as an error.
+    // Bun counts a file that throws both as a failure and as an error.
     failed: Math.max(count("fail"), count("errors?")),
     skipped: count("skip") + count("todo"),
   };
@@ -54,15 +54,15 @@ export function countsOf(output: string, code: number): Counts {
 }
 
 /**
- * The files with a failure, and how many failures they have, from the output of `bun test --parallel`, in which the name of each file precedes what the
- * file printed.
+ * The files with failures, and the number of their failures, from the output of `bun test --parallel`, which prints
+ * each file's name before the file's output.
  */
 export function failedFiles(output: string): { files: string[]; failures: number } {
   const files = new Set<string>();
   let failures = 0;
   let file: string | undefined;
   for (const line of output.split("\n")) {
-    // The rest of the output repeats the failures of all files.
+    // From here on, the output repeats the failures of all files.
     if (/^\d+ tests? failed:$/.test(line)) break;
     file = /^(\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
     if (file === undefined || !/^(\(fail\) |# Unhandled error)/.test(line)) continue;
@@ -72,7 +72,7 @@ export function failedFiles(output: string): { files: string[]; failures: number
   return { files: [...files], failures };
 }
 
-/** Whether `bun test` ran to its end, at which it says how many tests it ran. */
+/** Whether `bun test` finished, which it shows by printing the number of tests. */
 export function isWholeRun(output: string): boolean {
   return /^Ran \d+ tests? across \d+ files?\./m.test(output);
 }
@@ -83,7 +83,8 @@ export function lastFile(output: string): string | undefined {
 }
 
 /**
- * Each failure with its output, for a reader who sees only the end. Of several failures with one name, only the first.
+ * The output of each failure, for a reader who sees only the end of the log. Of several failures with the same name,
+ * only the first is returned.
  */
 export function failuresOf(output: string, lines_max = 30): string[] {
   const lines = output.split("\n");
@@ -98,19 +99,19 @@ export function failuresOf(output: string, lines_max = 30): string[] {
   return [...told.values()];
 }
 
-/** What is written before files or steps that failed run again, by themselves. */
+/** The text that precedes the names of failed files or steps that are run again, alone. */
 export const onceMore = "Once more, by themselves:";
 
-/** What is written before the names of files or steps that passed then. */
+/** The text that precedes the names of files or steps that passed when they ran again, alone. */
 export const passedAlone = "Unsteady: failed beside others, and passed alone:";
 
-/** The names of the tests that failed, in the last run if files ran again. */
+/** The names of the failed tests, by the last run if files ran again. */
 export function failedTests(output: string): string[] {
   const last = output.slice(Math.max(0, output.lastIndexOf(onceMore)));
   return [...new Set([...last.matchAll(/^\(fail\) (.*?)(?: \[[^\]]*\])?$/gm)].map(([, name]) => name!))];
 }
 
-/** Writes the last line after all other output, and exits with the matching code. */
+/** Prints the last line, after all other output, and exits with the matching code. */
 export async function close(counts: Counts): Promise<never> {
   const written = (channel: NodeJS.WriteStream, text: string) =>
     new Promise<void>((resolve) => channel.write(text, () => resolve()));

@@ -1,7 +1,7 @@
-// `npm run test:deep`: the tests that can run longer and deeper than in `npm test`. `-- 2/4` runs the second of four parts,
-// `-- --commit` the part that the commit chooses (CI runs this), and `-- WORD…` the files whose path has the word. `--seed
-// S` repeats a run that failed; otherwise the seed is the commit's or a new one, and is printed. The last line has the
-// counts.
+// `npm run test:deep`: runs the randomized tests longer and more thoroughly than `npm test`. `-- 2/4` runs the second
+// of four parts, `-- --commit` the part that the commit determines (as in CI), and `-- WORD…` the files whose path
+// contains the word. `--seed S` repeats a run that failed; otherwise the seed is the commit's or a new one, and is
+// printed. The last line has the counts.
 
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
@@ -30,7 +30,7 @@ async function main(): Promise<number> {
   return (await command(words, { limit_ms, environment, grace_ms: 3000 })).code;
 }
 
-/** The test files that can look deeper. */
+/** The test files that use the settings of the deep run. */
 function deepFiles(): string[] {
   const files = [...new Bun.Glob("test/**/*.test.ts").scanSync()].sort();
   const listed = execFileSync("grep", ["-lE", "\\b(times|some|isDeep)\\b.*harness/depth.ts|\\./halves.ts", ...files], {

@@ -1,6 +1,7 @@
-// `npm run faults -- --rounds N --seed S`: inflicts N injuries on three nodes under load, in runs of fifty, and prints as a
-// table what the judge finds. `--only engine,limit`: only injuries whose name contains one of the words. `--cluster`: with
-// a Redis Cluster. Nodes run from source, or from the binary in TEST_SLUICE. Exits with 1 if a promise broke.
+// `npm run faults -- --rounds N --seed S`: injects N faults into three nodes under load, in runs of fifty, and prints a
+// table of the result. `--only engine,limit` restricts the faults to those whose name contains one of the words.
+// `--cluster` uses a Redis Cluster. Nodes run from source, or from the binary in TEST_SLUICE. Exits with 1 if a rule
+// was broken.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -21,7 +22,7 @@ async function main(): Promise<void> {
   for (let done = 0; done < rounds; done += injuries_a_run) {
     const injuries = Math.min(injuries_a_run, rounds - done);
     const own = seed + runs.length;
-    // Runs of even seeds have a session window that fills, because refusals must be right too.
+    // Runs with an even seed have a session limit that is exhausted, because refusals must be correct, too.
     const plan = own % 2 === 0 ? { session: 1_000_000, concurrent_requests: 12 } : {};
     const run = await faultRun({ seed: own, injuries, clients: 16, gap_ms: 250, plan, ...how });
     runs.push(run);

@@ -1,5 +1,5 @@
-// `npm run fuzz -- [NAME …] [--seconds N] [--seed S]`: runs the fuzzers of test/fuzz in turn, from seed S on, for N seconds.
-// Prints each counterexample, shrunk, with the seed that finds it again. Exits with 1 if there was one.
+// `npm run fuzz -- [NAME …] [--seconds N] [--seed S]`: runs the fuzzers of test/fuzz in turn, from seed S on, for N
+// seconds. Prints each counterexample, shrunk, with the seed that reproduces it. Exits with 1 if there was one.
 
 import { parseArgs } from "node:util";
 import { fuzzers } from "../test/fuzz/all.ts";

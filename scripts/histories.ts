@@ -1,9 +1,10 @@
-// `npm run histories -- --count N --seed S`: simulates N histories (random sequences of events) of a node's metering, from seed S
-// on. It prints how many ran, and the first violation with its shortest replay. Exits with 1 if a rule was broken.
+// `npm run histories -- --count N --seed S`: simulates N histories (random sequences of events) of a node's metering,
+// from seed S on. Prints the number of histories, and the first violation of a rule with its shortest replay. Exits
+// with 1 if there was a violation.
 // - `--keep` runs such a replay.
-// - `--teeth` takes out each rule of the protocol and shows that the histories notice.
-// - `--administration stored` runs changes of people and operators on Postgres instead, and `own-limits` changes of limits
-//   by an organization's administrators.
+// - `--teeth` disables each rule of the protocol in turn, and shows that the histories detect that.
+// - `--administration stored` tests changes of people and operators on Postgres instead, and `own-limits` changes of
+// limits by an organization's administrators.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

@@ -1,10 +1,10 @@
-// `npm run incidents`: for each alert of deploy/prometheus something really goes wrong, on nodes of two to three processes
-// with Postgres, Redis and engines. Debian's Prometheus has the same rules with their times cut to a thirtieth. The alert
-// must not fire before the problem, must fire while it lasts, and must end when it is fixed. The signs that the alert's
-// section of the runbook names must show. The incident's notices must arrive once in channels like those of Slack and
-// Teams, and by mail.
+// `npm run incidents`: causes a real incident for each alert of deploy/prometheus, on two or three nodes with Postgres,
+// Redis and engines. Debian's Prometheus evaluates the same rules with their durations cut to a thirtieth. The alert
+// must not fire before the incident, must fire while it lasts, and must end when it is fixed. The signs that the
+// alert's section of the runbook names must show. The incident's notices must arrive once in channels like those of
+// Slack and Teams, and by mail.
 //
-// `-- WORD`: runs only the incidents whose description contains the word. `-- --pictures FOLDER` draws the dashboards of
+// `-- WORD` runs only the incidents whose description contains the word. `-- --pictures FOLDER` draws the dashboards of
 // the run as SVG.
 
 import { parseArgs } from "node:util";
@@ -23,10 +23,7 @@ import { drawDashboards } from "./incidents/pictures.ts";
 import { type Site, sound, startSite } from "./incidents/site.ts";
 import { rulesFolder } from "./prometheus/server.ts";
 
-/**
- * Groups of incidents. The incidents of a group run at the same time, because they take long and do not concern each
- * other.
- */
+/** Groups of incidents. Those of a group run concurrently, because they take long and do not affect each other. */
 const groups: Incident[][] = [
   [ofStores.tampered, ofStores.upkeepHindered, ofEngines.slow],
   [ofNodes.killed],
@@ -34,7 +31,7 @@ const groups: Incident[][] = [
   [ofEngines.dead],
   [ofEngines.refusing, ofNodes.keysTried],
   [ofEngines.lying, ofNodes.workerUnstarted],
-  // This one runs alone: the commands of its runbook section need connections of their own.
+  // This incident runs alone, because the commands of its runbook section need database connections of their own.
   [ofStores.connectionsEnded],
   [ofStores.redisAway],
   [ofAnswers.logsForgotten, ofAnswers.manyKept, ofAnswers.manySockets],
@@ -43,7 +40,7 @@ const groups: Incident[][] = [
   [ofNodes.otherConfiguration, ofEngines.forgotten],
   [ofOrganizations.usedUp, ofOrganizations.straying],
 ];
-/** How long alerts may take to fire and to end: on a loaded machine, Prometheus scrapes and answers late. */
+/** How long alerts may take to fire and to end, because Prometheus scrapes and responds late on a busy machine. */
 const [fires_ms, ends_ms] = [150_000, 150_000];
 
 interface Outcome {
@@ -53,7 +50,7 @@ interface Outcome {
   sign: Sign;
 }
 
-/** The outcomes of an incident's alerts, and the problems with its notices. */
+/** The results of an incident's alerts, and the problems with its notices. */
 interface Happened {
   alerts: Outcome[];
   notices: string[];
@@ -112,7 +109,7 @@ async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Ha
     const series = await site.prometheus.query('ALERTS{alertstate="firing"}');
     return new Set(series.map(({ metric }) => metric.alertname));
   };
-  // Whether none of the incident's alerts fires now: an earlier incident may have made them fire.
+  // Whether none of the incident's alerts is firing now; an earlier incident may have caused one.
   const isQuiet = async () => {
     const now = await firing();
     return !alerts.some((alert) => now.has(alert));
@@ -150,7 +147,7 @@ async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Ha
   return { alerts: outcomes, notices };
 }
 
-/** Logs the series that keep the alerts firing. */
+/** Logs the series because of which the alerts keep firing. */
 async function tellWhy(site: Site, alerts: readonly string[]): Promise<void> {
   for (const alert of alerts) {
     const series = await site.prometheus.query(`ALERTS{alertname="${alert}"}`);

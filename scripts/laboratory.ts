@@ -1,4 +1,5 @@
-// Tries mutants, deliberate defects of the product, in copies of the tree in a temporary folder. The checkout is only read.
+// Tries mutants (deliberate defects of the product) in copies of the repository in a temporary folder. The checkout
+// itself is never changed.
 
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,22 +18,19 @@ export interface Verdict {
 }
 
 export interface Finding {
-  /** `invalid`: nothing could run with the mutant, or no test passes without the mutant. */
+  /** The outcome. `invalid`: no test could run with the mutant, or no test passes without the mutant. */
   kind: "caught" | "survived" | "invalid";
-  /** The test that caught the mutant, or the tests that were run. */
+  /** The test that caught the mutant, or which tests were run. */
   why: string;
 }
 
-/**
- * A test file that runs the part of the product in which a mutant was drawn, and how long the file took without the
- * mutant.
- */
+/** A test file that runs the part of the product with the drawn mutant, and its duration without the mutant. */
 export interface Expected {
   test: string;
   took_ms: number;
   /**
-   * Whether the file passed on this version of the product; if not, it is first run without the mutant before its
-   * failure counts.
+   * Whether the file is known to pass on this version of the product. Otherwise it is first run without the mutant,
+   * before a failure counts.
    */
   passes: boolean;
 }
@@ -44,45 +42,42 @@ export interface Ran {
 }
 
 export interface Laboratory {
-  /** Why the mutant's declaration no longer fits the source; null if it does. */
+  /** The reason why the mutant's declaration no longer fits the source; null if it does. */
   stale(mutant: Mutant): string | null;
-  /**
-   * Runs the test that must catch the mutant. The mutant must not be stale. Trials that run at the same time need
-   * different workers.
-   */
+  /** Runs the test that must catch the mutant, which must not be stale. Concurrent trials need different workers. */
   trial(mutant: Mutant, worker: number): Promise<Verdict>;
   /**
-   * Runs these test files in one process, on a copy of the tree in which the source file `file` has this text, until
-   * one fails.
+   * Runs these test files in one process, until one fails, on a copy of the repository in which the source file `file`
+   * has this text.
    */
   tried(file: string, text: string, tests: readonly Expected[], worker: number): Promise<Finding>;
   /**
-   * Runs a test file on a tree with `texts`, source files with a counter in each part (drawn/parts.ts). Null if the
+   * Runs a test file on a copy with `texts`: source files with a counter in each part (drawn/parts.ts). Null if the
    * test fails.
    */
   counted(test: string, texts: () => Promise<ReadonlyMap<string, string>>, worker: number): Promise<Ran | null>;
 }
 
-/** How the reason ends if a mutant was not tried because its test takes too long on this machine. */
+/** The end of the reason if a mutant was not tried because its test takes too long on this machine. */
 export const tooSlow = "is too slow here without the mutant";
 
-/** The busyness from which on a test that is late is late because of the machine. */
+/** If the machine's busyness is at least this, it explains a test's timeout. */
 const slow = 1.5;
 
 const limit_ms = 120_000;
 const test_ms = 20_000;
 /**
- * The least time limit for a test with a mutant, which may wait for ever. The limit is shorter than other tests get,
- * but several times what the file took without the mutant.
+ * The shortest time limit for a test with a mutant, which may hang. It is shorter than the limit of other tests, but a
+ * test gets several times its duration without the mutant.
  */
 const mutated_test_ms_min = 8_000;
-/** The least time limit for a test file of a drawn mutant, which may loop for ever. */
+/** The shortest time limit for a test file with a drawn mutant, which may loop forever. */
 const mutated_file_ms_min = 15_000;
-/** Files and folders that are not copied, because they are not part of the product or are too large. */
+/** Files and folders that are not copied, because they are no part of the product or are too large. */
 const leftOut = new Set(["node_modules", ".git", ".cache", "dist", "data", ".venv"]);
 /**
- * Files that scripts/run makes. They are copied too: without seed.tar.gz, an embedded database takes half a minute to
- * start.
+ * Files that scripts/run generates. They are copied, because without seed.tar.gz, an embedded database takes half a
+ * minute to start.
  */
 const made = [".cache/seed.tar.gz", ".cache/console.data"];
 
@@ -100,7 +95,10 @@ export function laboratory(environment: Environment, workers: number): Laborator
     return command(words, { limit_ms: most_ms, environment, folder: tree, quiet: true });
   }
 
-  /** Runs a test without a mutant, once for each test: "caught" means something only if the test passes then. */
+  /**
+   * Runs a test without a mutant, once for each test: a failure with a mutant only means something if the test passes
+   * without it.
+   */
   function baseline(test: string): Promise<Outcome> {
     const known = baselines.get(test) ?? run(test, pristine);
     baselines.set(test, known);
@@ -134,7 +132,7 @@ export function laboratory(environment: Environment, workers: number): Laborator
     return { kind: "failed", why: `survived ${mutant.caughtBy.join(", ") || "for want of a test"}` };
   }
 
-  /** Runs a test with a mutant. A test that is late runs once more with as much time as it has without the mutant. */
+  /** Runs a test with a mutant. A test that exceeds its time limit is run once more, with the usual limit. */
   async function runMutated(test: string, tree: string, took_ms: number): Promise<Outcome> {
     const outcome = await run(test, tree, testLimit_ms(took_ms));
     return isLate(outcome) ? run(test, tree) : outcome;
@@ -155,8 +153,7 @@ export function laboratory(environment: Environment, workers: number): Laborator
           left.findIndex(({ test }) => test === lastFile(together.output)),
         );
         const failed = left[at]!;
-        // A file that ran after others in one process may fail because of what they left behind, so it runs again
-        // alone.
+        // A file may fail because of what earlier files in the process left behind, so it is run again, alone.
         const alone = at === 0 ? together : await runTogether([failed], tree);
         const outcome = alone.code === 0 ? null : await confirmed(failed, alone, tree);
         if (outcome !== null) return caughtBy(failed.test, file, outcome);
@@ -213,20 +210,20 @@ export function laboratory(environment: Environment, workers: number): Laborator
   return { stale, trial, tried, counted };
 }
 
-/** Whether a time limit ended the tests, or one of them. */
+/** Whether a time limit ended all tests or one of them. */
 function isLate({ code, output }: Outcome): boolean {
   return code === 124 || (code !== 0 && output.includes("timed out"));
 }
 
 function caughtBy(test: string, file: string, { code, output }: Outcome): Finding {
-  // A migration with a syntax error fails before any test runs, which proves nothing.
+  // A migration with a syntax error fails before any test runs, so it is not the test that noticed the mutant.
   if (file.endsWith(".sql") && code !== 124 && !notices(output)) return { kind: "invalid", why: test };
   return { kind: "caught", why: code === 124 ? `${test} does not end` : test };
 }
 
 /**
- * The parts of the code that a test ran, from notes that have a path and a number on each line. Each process of a test
- * writes its own lines.
+ * The parts of the code that a test ran, from recorded lines with a path and a part's number each. Each process of a
+ * test writes lines of its own.
  */
 function partsIn(notes: string): Map<string, number[]> {
   const found = new Map<string, Set<number>>();

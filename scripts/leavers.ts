@@ -1,11 +1,11 @@
-// `npm run leavers -- --engine http://127.0.0.1:8000/v1 --model NAME`: clients of all three protocols leave in mid-answer.
-// They call a node of this checkout before a real engine (vLLM, SGLang, llama.cpp) that nobody else uses. Prints three
-// numbers of tokens side by side:
+// `npm run leavers -- --engine http://127.0.0.1:8000/v1 --model NAME`: clients of all three protocols leave in the
+// middle of responses. They use a node of this checkout in front of a real engine (vLLM, SGLang, llama.cpp) that has no
+// other clients. Prints three numbers of tokens side by side:
 // - those that the clients were charged
 // - those that the engine generated, by its metrics
-// - those that the clients had read, counted by the engine's /tokenize
+// - those that the clients had received, counted by the engine's /tokenize
 //
-// `npm run test:clients -- leavers` does the same with a vLLM of its own.
+// `npm run test:clients -- leavers` does the same with a vLLM that it starts itself.
 
 import { parseArgs } from "node:util";
 import { type UpstreamProtocol, upstreamProtocols } from "../src/core/upstream/codecs.ts";

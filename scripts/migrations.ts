@@ -1,11 +1,11 @@
-// `npm run migrations`: may the newest migration be applied while nodes serve? Fills a database of the schema before that
-// migration with records, takes the locks that requests take on every table, and applies the migration. The migration is
-// refused in two cases, each on a table that existed before:
-// - It holds a lock that stops writers for longer than 100 ms.
-// - It waits longer than 100 ms for such a lock: others wait behind it.
+// `npm run migrations`: checks whether the newest migration can be applied while nodes serve. Fills a database of the
+// previous schema with records, takes on every table the locks that requests take, and applies the migration. The check
+// fails in two cases, each on a table that existed before:
+// - The migration holds a lock that blocks writers for longer than 100 ms.
+// - It waits longer than 100 ms for such a lock, because other transactions queue behind it.
 //
-// `-- --records N` (default: 1 million; 10 million take 5 GB and 6 minutes), `--from 0012`: that migration and all after
-// it.
+// `-- --records N` (default: 1 million; 10 million take 5 GB and 6 minutes). `--from 0012` checks that migration and
+// all later ones.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -17,8 +17,8 @@ import { freshDatabase } from "../test/harness/services.ts";
 
 const hold_ms_max = 100;
 /**
- * How long a probe, which locks tables as requests do, holds its lock: as long as one batch of writes to the ledger
- * holds it.
+ * How long a probe (a transaction that locks a table as a request does) holds its lock: as long as a batch of writes to
+ * the ledger holds it.
  */
 const probeHold_ms = 5;
 const probePause_ms = 25;
@@ -29,7 +29,7 @@ const { values } = parseArgs({
 });
 
 interface Seen {
-  /** How long the writers of each table were stopped, in milliseconds, by the table's name. */
+  /** How long the writers of each table were blocked, in milliseconds. The key is the table's name. */
   holds: Map<string, number>;
   took_ms: number;
   longestWait_ms: number;
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   const first = values.from ? migrations.findIndex(({ name }) => name.startsWith(values.from!)) : migrations.length - 1;
   if (!Number.isInteger(records) || records < 0 || first < 0)
     throw new Error("usage: npm run migrations -- [--records N] [--from 0012]");
-  // The first migration is the baseline. It makes an empty database, in which nobody writes.
+  // The first migration is the baseline, which is applied to an empty database without writers.
   if (first === 0) return console.log("there is no migration since the baseline");
   const database = await freshDatabase();
   const db = await serverDatabase(database.url, { statement_ms: 3_600_000 });
@@ -83,7 +83,7 @@ async function filled(db: Database, records: number): Promise<void> {
   const [numbered] = await lane.query(
     "select from pg_attribute where attrelid = 'audit_entry'::regclass and attname = 'number'",
   );
-  // Entries of the audit log are rarer than requests.
+  // The audit log has fewer entries than there are requests.
   await lane.query(
     `insert into audit_entry (actor, action, subject, details${numbered ? ", number" : ""})
      select 'cli:ann', 'key.create', 'key_' || n, '{}'${numbered ? ", -n" : ""} from generate_series(1, $1::bigint) n`,
@@ -93,7 +93,7 @@ async function filled(db: Database, records: number): Promise<void> {
   await lane.close();
 }
 
-/** Applies the migration with this number, and watches its locks from other connections. */
+/** Applies the migration with this number, and monitors its locks on other connections. */
 async function watched(url: string, db: Database, count: number): Promise<Seen> {
   const tables = await db.query<{ oid: number; name: string }>(
     `select oid::int as oid, relname as name from pg_class
@@ -105,7 +105,7 @@ async function watched(url: string, db: Database, count: number): Promise<Seen> 
     sql,
     tables.map(({ name }) => name),
   );
-  // After this pause the probes have their connections, and the machine is warm.
+  // After this pause, the probes have their connections, and caches are warm.
   await Bun.sleep(2000);
   probes.forget();
   const began = performance.now();
@@ -119,7 +119,7 @@ async function watched(url: string, db: Database, count: number): Promise<Seen> 
 }
 
 /**
- * Measures how long a traced transaction stops the writers of each table: from when its lock is first seen until the
+ * Measures how long a traced transaction blocks the writers of each table: from when its lock is first seen until the
  * transaction ends.
  */
 function watchLocks(sql: postgres.Sql, names: ReadonlyMap<number, string>) {
@@ -131,7 +131,7 @@ function watchLocks(sql: postgres.Sql, names: ReadonlyMap<number, string>) {
     while (!stops) {
       if (pid === null) await Bun.sleep(1);
       else {
-        // Locks that are held and locks that are waited for: others wait behind both.
+        // Both held locks and awaited ones count, because other transactions queue behind both.
         const locked = await sql<{ relation: number }[]>`
           select relation::int as relation from pg_locks where pid = ${pid} and locktype = 'relation'
           and mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`;
@@ -165,7 +165,7 @@ function watchLocks(sql: postgres.Sql, names: ReadonlyMap<number, string>) {
   };
 }
 
-/** Locks each table again and again as a request does, each time for as long as one batch of writes to the ledger. */
+/** Locks each table repeatedly, as requests do, each time for as long as a batch of writes to the ledger would. */
 function startProbes(sql: postgres.Sql, names: string[]) {
   let longest_ms = 0;
   let stops = false;

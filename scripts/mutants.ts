@@ -1,15 +1,15 @@
-// `npm run mutants`: breaks product lines on purpose, one at a time (test/mutants), and runs the tests that must fail.
-// Exits with 1 when a mutant survives or when a declaration no longer fits the source.
-// - `-- WORD…`: tries the mutants of a room (a file of test/mutants), or those whose names contain the word.
+// `npm run mutants`: breaks lines of the product on purpose, one at a time (test/mutants), and runs the tests that must
+// fail. Exits with 1 if a mutant survives, or if a declaration no longer fits the source.
+// - `-- WORD…`: tries the mutants of a file of test/mutants, or those whose names contain the word.
 // - `--sample K --seed S`: tries K mutants, different ones for each seed (default: the number of the day).
 // - `--since COMMIT`: tries the mutants of files that have changed since the commit, and those that a changed test must
-//   catch.
+// catch.
 // - `--within SECONDS`: starts no more mutants after that time.
-// - `--drawn K --seed S`: makes mutants by mutation operators instead (scripts/drawn), evenly over the modules. `--module
-//   WORD` takes those of a module or a file, and `--only IDENTITY` those whose identity contains the text.
+// - `--drawn K --seed S`: makes mutants by mutation operators instead (scripts/drawn), evenly over the modules.
+// `--module WORD` takes those of a module or a file, and `--only IDENTITY` those whose identity contains the text.
 //
-// Drawn mutants that survive are printed and fail nothing. The goal is to catch nine of ten, and the draw of a day must not
-// fail a change that has nothing to do with it. After an interruption, the same command continues (.cache/drawn).
+// Drawn mutants that survive are printed, and are no failure: the goal is to catch nine of ten, and the mutants drawn
+// on a day must not fail an unrelated change. After an interruption, the same command continues (.cache/drawn).
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -49,7 +49,7 @@ async function main(): Promise<void> {
   try {
     const lab = await laboratoryWith(services, { TEST_ALL: "1" });
     const until_ms = performance.now() + asked.within_ms;
-    // All declarations are checked, whatever the sample: it costs nothing.
+    // All declarations are checked, even those outside the sample, because that takes no time.
     const stale = all.flatMap((one) => {
       const why = lab.stale(one.mutant);
       return why === null ? [] : [{ ...one, verdict: { kind: "failed", why } as const, took_ms: 0 }];
@@ -70,15 +70,18 @@ async function main(): Promise<void> {
   await close({ passed: count("caught"), failed, skipped: count("skipped") });
 }
 
-/** Runs the tests from source and on this run's Postgres, which starts faster than an embedded database. */
+/**
+ * Creates a laboratory that runs the tests from source, on this run's Postgres, which starts faster than an embedded
+ * database.
+ */
 async function laboratoryWith(services: Service[], more: Environment): Promise<Laboratory> {
   const environment = { ...(await environmentWith(services)), TEST_SLUICE: undefined, ...more };
   return laboratory(environment, trials_at_a_time);
 }
 
 /**
- * Tries only drawn mutants. Survivors count as skipped. A test file must run the same with a mutant as without, so
- * suites over both kinds of database run on Postgres alone, and the seed determines the random cases.
+ * Tries drawn mutants only. Survivors count as skipped. A test file must behave the same with and without a mutant, so
+ * tests for both kinds of database run on Postgres alone, and the seed determines the random cases.
  */
 async function drawnAlone(asked: DrawOptions, services: Service[]): Promise<never> {
   const results = await laboratoryWith(services, { TEST_STORE: "postgres", TEST_SEED: String(asked.seed) })
@@ -123,7 +126,10 @@ function options(all: readonly Named[]) {
   };
 }
 
-/** The files that differ from a commit, committed or not. Throws an Error if git knows no commit of that name. */
+/**
+ * The files that differ from a commit, whether the changes are committed or not. Throws an Error if git does not know
+ * the commit.
+ */
 function changedSince(commit: string): Set<string> {
   const { success, stdout } = Bun.spawnSync(["git", "diff", "--name-only", "--end-of-options", commit, "--"]);
   if (!success) throw new Error(`--since is not a commit: '${commit}'`);

@@ -1,12 +1,12 @@
-// `npm run nightly`: runs the checks that take too long to run for each change: random tests with a new seed (histories,
-// which simulate a node's metering; faults, which injure nodes under load; repeats of requests), the long tests, real
-// engines at the versions of their recordings, and clients at their newest. Writes one page of results in Markdown
-// (`--out FILE`). The page of the last run by hand is kept in the folder proof.
-// - `--only WORD,…`: runs the parts with these names. The others keep their row of the page, each with its commit and day,
-//   or say that they were not run.
+// `npm run nightly`: runs the checks that take too long for each change: random tests with a new seed (histories, which
+// simulate a node's metering; faults, which are injected into nodes under load; repeats of requests), the long tests,
+// real engines at the versions of their recordings, and clients at their newest versions. Writes a Markdown page of
+// results (`--out FILE`). The page of the last manual run is in the folder proof.
+// - `--only WORD,…`: runs the parts with these names. The others keep their row of the page, each with its commit and
+// day, or are listed as not run.
 // - `--seed S`: repeats the run with this seed.
 //
-// Closes with the line `N passed, N failed, N skipped`, in which a part that has no counts of its own counts as one.
+// The last line is `N passed, N failed, N skipped`, in which a part without counts of its own counts as one test.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -21,16 +21,16 @@ const usage = "usage: npm run nightly -- [--only PART,…] [--seed S] [--out FIL
 
 interface Part {
   name: string;
-  /** The words after `npm run` that run the part. */
+  /** The arguments of `npm run` that run the part. */
   words: string[];
   limit_ms: number;
-  /** Makes the result's sentence from the output of a run that has no line `N passed, N failed, N skipped`. */
+  /** Extracts the result, as a sentence, from the output of a run without the line `N passed, N failed, N skipped`. */
   result?: (output: string) => string;
 }
 
 interface Result {
   part: Part;
-  /** The outcome of the part; null: this run was not asked to run it. */
+  /** The outcome of the part; null if this run was not to run it. */
   outcome: Outcome | null;
 }
 
@@ -79,9 +79,9 @@ async function main(): Promise<never> {
     const environment = { TEST_SLUICE: asked.names.has("build") ? `${process.cwd()}/dist/sluice` : undefined };
     const limits = { limit_ms: part.limit_ms, grace_ms: 5_000 };
     result.outcome = await command([...npmRun, ...part.words], { ...limits, environment });
-    // The page is written after each part, so that a machine that stops leaves the results so far.
+    // The page is written after each part, so that the results so far remain if the machine stops.
     mkdirSync(dirname(asked.out), { recursive: true });
-    // Another run may have filled in rows of the page meanwhile: two runs of different parts may go on side by side.
+    // The page is read again each time, because a concurrent run of other parts may have written rows to it.
     writeFileSync(asked.out, pageOf(results, linesOf(asked.out)));
   }
   console.log(`\n${pageOf(results, linesOf(asked.out))}`);
@@ -115,19 +115,19 @@ function countsOf({ part, outcome }: Result): Counts {
   return countsOfStep(outcome, part.result === undefined && closingCounts(outcome.output) !== null);
 }
 
-/** The number beside this word in the table that the output has; "?" if it has none. */
+/** The number beside this word in a table of the output; "?" if there is none. */
 function cell(output: string, word: string): string {
   return new RegExp(`│ ${word} +│ +(\\d+)`).exec(output)?.[1] ?? "?";
 }
 
-/** The line of each part in a page that an earlier run has written; none if there is no page. */
+/** The row of each part in the page of an earlier run; empty if there is no page. */
 function linesOf(page: string): Map<string, string> {
   if (!existsSync(page)) return new Map();
   const lines = [...readFileSync(page, "utf8").matchAll(/^- (\w+): .*$/gm)];
   return new Map(lines.map(([line, name]) => [name!, line]));
 }
 
-/** The text of the page of results. `earlier`: the lines of the existing page, by part. */
+/** The text of the page of results. `earlier` has the rows of the existing page, by part. */
 function pageOf(results: readonly Result[], earlier: ReadonlyMap<string, string>): string {
   const day = new Date().toISOString().slice(0, 10);
   const lines = results.map((result) => {

@@ -1,6 +1,6 @@
-// `npm run pictures`: pictures of the console for the README and docs, in docs/pictures. A node with the simulator runs for
-// them, with requests going on, so that there is something to see. `-- --all FOLDER` makes pictures of every page in that
-// folder (scripts/pictures/every.ts); after it, words of paths, `--role`, `--width` and `--theme` choose some.
+// `npm run pictures`: makes the screenshots of the console for the README and docs, in docs/pictures. They show a node
+// with the simulator while it serves requests. `-- --all FOLDER` makes screenshots of every page in that folder
+// (scripts/pictures/every.ts); texts of paths, `--role`, `--width` and `--theme` after it select some of them.
 
 import { mkdirSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -48,7 +48,7 @@ function chosenPages(): Chosen | null {
   };
 }
 
-/** The pictures that the command line names; if it names none, all. */
+/** The screenshots that the command line names; all if it names none. */
 const among = <Name extends string>(all: readonly Name[], named: string[] | undefined) =>
   all.filter((one) => named?.includes(one) ?? true);
 
@@ -74,13 +74,13 @@ async function documented(browser: Browser): Promise<void> {
     { name: "connect", path: "/connect", theme: "light", wait_ms: 0 },
   ] as const;
   for (const { name, path, theme, wait_ms } of shots) {
-    // The usage page is worth a look only with many people and weeks of spend.
+    // The usage page is shown for the company with many people and weeks of spend.
     const [url, token] = name === "usage" ? [busy.url, busy.token] : [node.url, node.tokens.admin];
     const tab = await openTab(url, { theme, width: 1200 }, browser);
     await tab.page.setViewportSize({ width: 1200, height: name === "usage" ? 900 : 720 });
     await tab.signIn(token);
     await tab.visit(path);
-    // The first page's strips, small charts over time, need some moments to fill.
+    // The small charts of the first page need a few moments until they have data.
     await Bun.sleep(wait_ms);
     await tab.page.screenshot({ path: `${folder}/console-${name}.png` });
     await tab.context.close();
@@ -93,7 +93,7 @@ async function documented(browser: Browser): Promise<void> {
 
 const day = (back: number) => new Date(Date.now() + back * 86_400_000).toISOString().slice(0, 10);
 
-/** Creates an organization with teams and keys, and two organizations that are near a limit. */
+/** Creates an organization with teams and keys, and two organizations that have almost reached a limit. */
 async function company({ sluice }: ConsoleNode): Promise<void> {
   await sluice.json("org", "create", "acme", "--name", "Acme", "--plan", "pro");
   for (const [name, week] of [

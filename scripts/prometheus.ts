@@ -1,6 +1,6 @@
-// Checks deploy/prometheus and deploy/grafana with a real Prometheus, Debian's, which scrapes a real node under some load:
-// promtool checks the metrics' text, the rules and their tests; then every query of a dashboard or an alert is run. `npm
-// run prometheus`.
+// `npm run prometheus`: checks deploy/prometheus and deploy/grafana with a real Prometheus from Debian, which scrapes a
+// real node under load. promtool checks the metrics' text, the rules and their tests. Then every query of a dashboard
+// or an alert is run.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,8 +16,8 @@ import { type Prometheus, promtool, rulesFolder, startPrometheus } from "./prome
 
 const model = "acme/writer";
 /**
- * The engine's address is a host name. The engine takes one request at a time, so that of two requests one waits. The
- * upstream `spare` is drained.
+ * The configuration of the node. The engine's URL has a host name to resolve. The engine serves one request at a time,
+ * so that of two requests one waits. The upstream `spare` is drained.
  */
 const configOf = (enginePort: number) => `
 upstreams:
@@ -49,7 +49,7 @@ async function main(): Promise<void> {
   ]);
   try {
     await service.json("upstream", "drain", "spare");
-    // A rate is the difference of two scrapes, so what was counted before the first scrape is in no rate.
+    // A rate is computed from two scrapes, so events before the first scrape are in no rate.
     for (const scrapes of [1, 3]) {
       await load(service);
       await until(async () => (await seen(prometheus)) >= scrapes, 30_000, "scrapes after the load");
@@ -65,7 +65,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Sends requests that succeed, that are refused, and that fail before and in the middle of their answers. */
+/** Sends requests that succeed, that are refused, and that fail before or in the middle of their responses. */
 async function load(service: Sluice): Promise<void> {
   const ask = async (directives: string, stream: boolean, key?: string) => {
     const body = {
@@ -85,25 +85,25 @@ async function load(service: Sluice): Promise<void> {
   await Promise.all([ask("tokens=10 tps=20", true), ask("tokens=10 tps=20", false)]);
 }
 
-/** The number of scrapes that have seen the failed requests of the load. */
+/** The number of scrapes that contain the failed requests of the load. */
 async function seen({ query }: Prometheus): Promise<number> {
   const [series] = await query('count_over_time(http_requests_total{status="503",code="upstream_unavailable"}[5m])');
   return Number(series?.value[1] ?? 0);
 }
 
-/** The metrics for which a healthy node that has run for a minute has no series. */
+/** Titles of dashboard panels for which a healthy node has no data after a minute. */
 const mayBeEmpty = [
   /without a healthy route/,
   /Refused for room/,
   /Answers not kept/,
-  // Metrics of an upstream with `scope: fleet`.
+  // The panel shows only upstreams with `scope: fleet`.
   /^One limit for all nodes$/,
   /not believed/,
   /^Resolutions with a problem$/,
   /Reported ÷ counted/,
   /^Failures$/,
   /^Opened and lost$/,
-  // Metrics of engines that send unexpected answers, or that cannot take a field of a request.
+  // These panels show only engines with unexpected responses, and engines that cannot take a field of a request.
   /^Ends in unknown words$/,
   /^Stray answers$/,
   /^Not sent as written$/,

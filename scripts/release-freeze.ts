@@ -1,5 +1,5 @@
-// `npm run release:freeze`: writes down, at a release, which migrations it has. From then on `npm run check` fails if one
-// of them is edited.
+// `npm run release:freeze`: records, at a release, the migrations that are part of it. From then on `npm run check`
+// fails if one of them is edited.
 
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { checksumOf, migrations } from "../db/migrate.ts";

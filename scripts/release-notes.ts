@@ -1,4 +1,4 @@
-// `npm run release:notes -- 0.2.0`: prints the section of CHANGELOG.md on that version.
+// `npm run release:notes -- 0.2.0`: prints the section of CHANGELOG.md about that version.
 
 import { readFileSync } from "node:fs";
 import { notesOf } from "./release/notes.ts";

@@ -1,6 +1,6 @@
-// `npm run release:try`: tries each package that `npm run release` made the way a user gets it: from its file alone, on a
-// system that has nothing of ours. Then uses it as `npm run smoke` does. `-- npm debian` tries only these packages. A
-// package that this machine cannot try is named with the reason.
+// `npm run release:try`: installs each package that `npm run release` made as a user would, from its file alone, on a
+// system without any of this repository's files. Then tests the program as `npm run smoke` does. `-- npm debian` tries
+// only these packages. For a package that cannot be tried on this machine, the reason is printed.
 
 import { readFileSync } from "node:fs";
 import { command } from "./command.ts";

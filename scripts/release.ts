@@ -1,6 +1,6 @@
-// `npm run release`: makes the files of a release, in dist/release: for each machine an executable in an archive and an npm
-// package, the npm package that starts the right one, packages for Debian, a formula for Homebrew, notices, a bill of
-// materials and checksums. Nothing is published. docs/releasing.md says what is checked of each.
+// `npm run release`: makes the files of a release, in dist/release: for each platform an executable in an archive and
+// an npm package, the npm package that starts the right executable, packages for Debian, a Homebrew formula, licence
+// notices, a bill of materials and checksums. Nothing is published. docs/releasing.md says how each file is checked.
 
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   writeSums();
 }
 
-/** Makes all files of the release for one kind of machine. Returns the archive with the executable. */
+/** Makes all files of the release for one platform. Returns the archive with the executable. */
 async function made(target: Target, version: string): Promise<Archive> {
   const place = join(folder, target.name);
   const executable = join(place, programName(target));
@@ -71,12 +71,12 @@ async function started(target: Target, executable: string): Promise<string> {
 }
 
 /**
- * The words to put before the executable on the command line to run it on this machine. Null if it can't be started
- * here.
+ * The command that runs an executable of this platform on this machine, up to the executable's path. Null if the
+ * machine cannot run it.
  */
 async function runnerOf({ os, cpu, libc }: Target): Promise<string[] | null> {
-  // An executable for musl also needs a libstdc++ for musl, which only a system on musl has; `npm run release:try`
-  // makes such a system.
+  // An executable for musl also needs a libstdc++ for musl, which only a system based on musl has. `npm run
+  // release:try` creates such a system.
   if (os !== process.platform || (libc === "musl" && !existsSync("/etc/alpine-release"))) return null;
   if (cpu === process.arch) return [];
   return cpu === "arm64" ? emulatorOfArm64().catch(() => null) : null;

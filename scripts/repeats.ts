@@ -1,6 +1,6 @@
-// `npm run repeats -- --rounds N --seed S --logs redis|database`: clients send requests with idempotency keys and are cut
-// off at a random byte of the answer. Their node is killed one time in four and frozen one time in eight. Then they repeat
-// the request at another node. Prints how many promises of idempotency broke. Exits with 1 if one did.
+// `npm run repeats -- --rounds N --seed S --logs redis|database`: clients send requests with idempotency keys, are cut
+// off at a random byte of the response, and repeat the request at another node. In one of four rounds the first node is
+// killed, and in one of eight it is frozen. Prints how often a rule of idempotency was broken. Exits with 1 if one was.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

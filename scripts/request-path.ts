@@ -1,5 +1,6 @@
-// `npm run request-path`: how many files of src a warm streamed chat request with a key runs before its client has the first
-// byte, which of them are long, and how many awaits are pending at the engine's first byte. `-- --files` lists the files.
+// `npm run request-path`: counts the files of src whose code a streamed chat request on a warm node runs before its
+// client gets the first byte, and the awaits that are pending at the engine's first byte. Also lists the long ones of
+// these files. `-- --files` lists all of them.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,9 +1,9 @@
-// `npm run rolling -- haproxy`: runs three nodes behind Debian's haproxy or nginx, or Envoy, with streams and requests
-// without a pause, and restarts each node in turn. No request may fail and no stream may be cut. All on loopback; about a
-// minute for each round.
+// `npm run rolling -- haproxy`: runs three nodes behind Debian's haproxy or nginx, or Envoy, with continuous streams
+// and requests, and restarts each node in turn. No request may fail and no stream may be cut off. Everything runs on
+// loopback; a round takes about a minute.
 //
-// With TEST_SLUICE_BEFORE, an older binary, the nodes begin with that one, are upgraded, and go back. Nodes run from
-// source, or from the binary in TEST_SLUICE, as one process or, with `--workers N`, as several.
+// With TEST_SLUICE_BEFORE, an older binary, the nodes start with that binary, are upgraded, and are downgraded again.
+// Nodes run from source, or from the binary in TEST_SLUICE, as one process or, with `--workers N`, as several.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -47,7 +47,10 @@ async function main(): Promise<void> {
   process.exit(failed ? 1 : 0);
 }
 
-/** Restarts the nodes under load, once for each of `rolls`, and returns whether anything failed or was cut. */
+/**
+ * Restarts all nodes under load, once for each of `rolls`. Returns whether any request failed or any stream was cut
+ * off.
+ */
 async function rollThrough(
   name: Name,
   fleet: Fleet,

@@ -1,5 +1,5 @@
-// Writes contract/sluice.schema.json and the tables of docs/configuration.md from the rows that declare the settings: `bun
-// scripts/schema.ts`.
+// `bun scripts/schema.ts`: writes contract/sluice.schema.json and the tables of docs/configuration.md from the rows of
+// code that declare the settings.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { schemaText } from "../src/config/settings/file.ts";

@@ -1,4 +1,4 @@
-// The tables of docs/configuration.md, made from the rows that declare the settings.
+// Generates the tables of docs/configuration.md from the rows of code that declare the settings.
 
 import { Model } from "../src/config/settings/model.ts";
 import { Plan } from "../src/config/settings/plan.ts";
@@ -8,7 +8,7 @@ import { Upstream } from "../src/config/settings/upstream.ts";
 import { rows, secretVariables } from "../src/config/settings/variables.ts";
 import type { Shape } from "../src/core/schema/shape.ts";
 
-/** The page with each table in its place, between `<!--settings:NAME-->` and `<!--end-->`. */
+/** The page with each table replaced, between `<!--settings:NAME-->` and `<!--end-->`. */
 export function withTables(page: string): string {
   return page.replaceAll(/(<!--settings:(\S+?)-->\n)[\s\S]*?(<!--end-->)/g, (_, begin, name, end) => {
     const group = groupAt(name.split("."));
@@ -31,7 +31,7 @@ const tables: Record<string, Shape> = {
   plans: Plan,
 };
 
-/** A group of settings by its path: `upstreams.check`, or `models.routes` for the items of a list. */
+/** The group of settings at a path: `upstreams.check`, or `models.routes` for the items of a list. */
 function groupAt([first = "", ...below]: string[]): Rows {
   const found = below.reduce((shape, name) => {
     const next = shape?.properties?.[name];
@@ -50,7 +50,7 @@ function table(settings: Rows, head: string): string {
   return [heads, heads.map(() => "---"), ...lines].map((cells) => `${rowOf(cells)}\n`).join("");
 }
 
-/** A row of a Markdown table. An empty cell is one blank wide. */
+/** A row of a Markdown table. An empty cell consists of one blank. */
 function rowOf(cells: string[]): string {
   return cells.every((cell) => cell === "---")
     ? `|${cells.join("|")}|`
@@ -78,8 +78,8 @@ function rangeOf(row: Shape): string {
 }
 
 /**
- * The description of a row of settings. If a variable overrides a setting of the file, its row only names that setting,
- * which has a row of its own.
+ * The description of a setting. For an environment variable that overrides a setting of the file, it is only the name
+ * of that setting, which has a row of its own.
  */
 function aboutOf(name: string, row: Row): string {
   const section = Object.entries<{ properties: Rows }>(sections).find(([, { properties }]) =>

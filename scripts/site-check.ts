@@ -1,12 +1,16 @@
-// `npm run site:check`: builds the site of the documentation, follows every link and anchor of it, and opens it in a real
-// browser, in light and dark: axe, the browser's log, foreign requests, width, and whether the search finds what it should.
+// `npm run site:check`: builds the documentation site, checks every link and anchor in it, and opens it in a real
+// browser, in light and dark. It checks axe's report, the browser's log, requests to other hosts, the pages' width, and
+// the results of the search.
 
 import { launchBrowser, noBrowser, openTab, type Tab } from "../test/admin/console/chromium.ts";
 import { until } from "../test/harness/until.ts";
 import { deadLinksOf, questions } from "./site/checks.ts";
 import { buildSite, serveSite } from "./site.ts";
 
-/** A narrow window differs in what fits, but not in colors, so one theme is enough. */
+/**
+ * The window sizes and themes. A narrow window shows no other colors than a wide one, so it is opened in one theme
+ * only.
+ */
 const looks = [
   { theme: "light", width: 1440 },
   { theme: "dark", width: 1440 },
@@ -67,7 +71,9 @@ async function look(tab: Tab, path: string): Promise<string[]> {
   return overflow_px > 0 ? [...found, `${overflow_px} px wider than the window`] : found;
 }
 
-/** Whether the problem is the 404 that the browser logs for a page that is missing on purpose. */
+/**
+ * Whether the problem is the 404 that the browser logs for a page that the check requests although it does not exist.
+ */
 function isExpected(path: string, problem: string): boolean {
   return path === "/nowhere.html" && problem.startsWith("log:") && problem.includes("404");
 }

@@ -1,4 +1,4 @@
-// `npm run site`: builds the site of the documentation into .cache/site/dist. `-- --serve` also shows it on localhost.
+// `npm run site`: builds the documentation site into .cache/site/dist. `-- --serve` also serves it on localhost.
 
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { command } from "./command.ts";
 import { assemble, folder } from "./site/assemble.ts";
 
 const limit_ms = 5 * 60_000;
-/** Endings of files that are not pages: a link to such a file stays as it is. */
+/** File name extensions that are not pages: VitePress leaves links to such files unchanged. */
 const environment = { VITE_EXTRA_EXTENSIONS: "sql,service" };
 
 /** Builds the site and returns its folder. */
@@ -31,7 +31,7 @@ async function done(words: string[], place = process.cwd()): Promise<void> {
   if (code !== 0) throw new Error(`${words.slice(1, 4).join(" ")} ended with ${code}:\n${output}`);
 }
 
-/** Serves the files of the site, as a host of static files does. */
+/** Serves the files of the site, as a static web host does. */
 export function serveSite(root: string, port = 0): ReturnType<typeof Bun.serve> {
   return Bun.serve({
     hostname: "127.0.0.1",

@@ -1,9 +1,9 @@
-// `npm run smoke`: does the compiled binary serve? Runs it in an empty folder, without this repository: a first start, the
-// first requests of a client and an operator, an orderly end, and a second start on the data of the first.
+// `npm run smoke`: tests whether the compiled binary works. Runs it in an empty folder, without this repository: a
+// first start, the first requests of a client and an operator, a shutdown, and a second start on the same data.
 // - `-- WORDS`: runs this command instead of dist/sluice.
-// - `--patience N`: gives the command N times as long.
-// - `--once`: starts it once and then signals its whole process group, as a terminal does: npx neither passes SIGTERM on
-//   nor waits for the program that it started.
+// - `--patience N`: multiplies the time limits by N.
+// - `--once`: starts the command only once, and then signals its whole process group, as a terminal does: npx neither
+// passes SIGTERM on nor waits for the program that it started.
 
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -100,7 +100,7 @@ async function again(folder: string, server: Server): Promise<void> {
   });
 }
 
-/** Runs a check. Null if it failed: the failure is shown and counted, and the other checks continue. */
+/** Runs a check. If it fails, prints and counts the failure, and returns null, so that the other checks continue. */
 async function check<T>(name: string, work: () => T | Promise<T>): Promise<T | null> {
   try {
     const result = await work();
@@ -190,7 +190,7 @@ async function runs(folder: string, words: string[]): Promise<string> {
   return said;
 }
 
-/** The key from its file, which only the owner may read: the program prints the file's path, and never the key. */
+/** Reads the key from its file, which only the owner may read. The program prints the file's path, but not the key. */
 function keyFrom(file: string | undefined): string | null {
   if (file === undefined) return null;
   must((statSync(file).mode & 0o777) === 0o600, `${file} can be read by others`);

@@ -1,11 +1,14 @@
-// The environment in which tests run: a real Postgres and a real Redis, started once, and no setting of whoever runs the
-// tests.
+// The environment variables of test runs: the URLs of a real Postgres and Redis that are started once, and no settings
+// of the user who runs the tests.
 
 import { type Service, startPostgres, startRedis } from "../test/harness/services.ts";
 
 export type Environment = Record<string, string | undefined>;
 
-/** The addresses of the tests' services, and nothing that could lead the tests to somebody's real ones. */
+/**
+ * Variables with the URLs of the tests' services, without any variable that could point tests to real services of the
+ * user.
+ */
 export async function environmentWith(services: Service[]): Promise<Environment> {
   const { DATABASE_URL, REDIS_URL, TEST_DATABASE_URL, TEST_REDIS_URL } = process.env;
   const started = async (start: () => Promise<Service>) => {

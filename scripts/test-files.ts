@@ -1,11 +1,12 @@
-// The files of a whole run of the tests. The files that start whole fleets, kill and fill real processes, or type the
-// commands of the documentation take more than half of the time. A run has a quarter of them, chosen by its seed.
+// The files of a complete test run. The files that start whole fleets, kill and fill real processes, or run the
+// commands of the documentation take more than half of the time, so a run has a random quarter of them, which its seed
+// determines.
 
 import { drawn } from "../test/harness/depth.ts";
 
 const share = 1 / 4;
 
-/** Files that take ten seconds and more, because of what they start and wait for. */
+/** Patterns of files that take ten seconds or longer, because of the processes that they start and wait for. */
 export const longPatterns = [
   "test/{attacks,deploy,faults,histories,proof,truth}/**/*.test.ts",
   "test/features/workers/*.test.ts",

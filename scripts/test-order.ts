@@ -1,5 +1,6 @@
-// In which order test files start: the longest first, so that no worker has a long one left when the others are done. How
-// long each took is remembered in .cache; a clone that has not run them yet knows only which are long.
+// The order in which test files start: the longest first, so that no worker is still busy with a long file when the
+// others have finished. The duration of each file is stored in .cache; in a new clone, it is only known which files are
+// long.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { longFiles } from "./test-files.ts";
@@ -7,8 +8,8 @@ import { longFiles } from "./test-files.ts";
 const remembered = ".cache/test-timings.json";
 
 /**
- * The options of `bun test` that start the longest files first. Bun starts a file without a known time before all
- * others, so each file gets a time.
+ * The options of `bun test` that start the longest files first. Bun starts a file without a known duration before all
+ * others, so each file gets an estimated one.
  */
 export function longestFirst(): string[] {
   mkdirSync(".cache", { recursive: true });
@@ -18,11 +19,11 @@ export function longestFirst(): string[] {
   for (const file of new Bun.Glob("test/**/*.test.ts").scanSync())
     files[file] = known[file] ?? (long.has(file) ? 60_000 : 1_000);
   writeFileSync(remembered, JSON.stringify({ version: 1, files }));
-  // The times of a deep run are not typical, so such a run does not update them.
+  // The durations in a deep run are not typical, so such a run does not update the stored ones.
   return [`--timings=${remembered}`, ...(process.env.TEST_DEEP === "1" ? [] : ["--update-timings"])];
 }
 
-/** The times in the text; none if the text is broken, since a run that was killed may have left half a file. */
+/** The durations in the text; none if the text is incomplete, because a killed run may have written half a file. */
 function timesIn(text: string): Record<string, number> {
   try {
     return (JSON.parse(text) as { files: Record<string, number> }).files;

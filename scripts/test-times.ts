@@ -1,4 +1,4 @@
-// What the tests cost: `npm test -- --times`. CPU is read from /proc, so this works on Linux only.
+// The cost of each test file: `npm test -- --times`. CPU time is read from /proc, so this works on Linux only.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,19 +13,19 @@ interface Cost {
 
 const fileIn = (folder: string) => join(folder, "times.jsonl");
 
-/** The environment in which test/harness/times.ts writes each file's cost into the folder. */
+/** The environment in which test/harness/times.ts writes each file's cost to the folder. */
 export function recorded(folder: string, environment: Environment): Environment {
   return { ...environment, TEST_TIMES: fileIn(folder) };
 }
 
-/** The CPU that the services used from their start to their end, which is known once they have ended. */
+/** The total CPU time of the services, in seconds, which is only known when they have ended. */
 export async function servicesCpu_s(stopped: () => Promise<unknown>): Promise<number> {
   const before_s = cpu_s();
   await stopped();
   return cpu_s() - before_s;
 }
 
-/** A table of the test files, the most expensive first, and the sums. */
+/** A table of the test files, the most expensive first, with the sums. */
 export function costs(folder: string, services_s: number): string {
   const file = fileIn(folder);
   const lines = existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];

@@ -1,7 +1,7 @@
-// `npm test`, or `npm test -- test/core/sse` for a part. A whole run has a quarter of the files that take long, and `--all` has
-// all of them. Starts a real Postgres and Redis once for the run. The last line is `N passed, N failed, N skipped`. Fails if a
-// test failed, and if no test ran. `--times` prints what each file cost. With TEST_AGAIN=1, as in CI, files that failed run
-// a second time, by themselves.
+// `npm test`, or `npm test -- test/core/sse` for some tests. A complete run has a quarter of the files that take long;
+// with `--all`, it has all of them. Starts a real Postgres and Redis once for the run. The last line is `N passed, N
+// failed, N skipped`. Fails if a test failed, or if no test ran. `--times` prints the cost of each file. With
+// TEST_AGAIN=1, as in CI, failed files are run a second time, alone.
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,14 +18,17 @@ import { longestFirst } from "./test-order.ts";
 import { costs, recorded, servicesCpu_s } from "./test-times.ts";
 
 const limit_ms = 40 * 60_000;
-/** The time limit of one test: far more than a quiet machine needs, so that a busy one doesn't fail. */
+/** The time limit of one test: far more than it needs on a quiet machine, so that it does not fail on a busy one. */
 const test_ms = 60_000;
 /**
- * More workers than a small machine has cores: half of its time, a file waits for a node to start, a lease to lapse, a
- * page.
+ * There are more workers than cores on a small machine, because a file spends half of its time waiting: for a node to
+ * start, a lease to expire, or a page to load.
  */
 const workers = 5;
-/** The most files that run again, one after the other: a tenth of all. If more fail, the cause is not a busy machine. */
+/**
+ * The most failed files that are run again, one at a time: a tenth of all. If more fail, the cause is not a busy
+ * machine.
+ */
 const again_files_max = 60;
 
 async function main(): Promise<void> {
@@ -55,7 +58,7 @@ async function main(): Promise<void> {
   await close(counts);
 }
 
-/** The options of the command line. Ends the process if they are wrong. */
+/** Parses the command-line options. Exits with an error if they are wrong. */
 function options() {
   try {
     return parseArgs({
@@ -69,8 +72,9 @@ function options() {
 }
 
 /**
- * A run of all tests starts hundreds of nodes and commands, so it compiles the program first: a compiled command starts
- * with a quarter of the CPU. A run of some tests starts the program from source, which is quicker for a few commands.
+ * The program that tests start. A run of all tests starts hundreds of nodes and commands, so the program is compiled
+ * first: a compiled command needs a quarter of the CPU time to start. A run of some tests starts the program from
+ * source, which is faster for a few commands.
  */
 async function program(folder: string): Promise<Environment> {
   if (process.env.TEST_SLUICE) return {};
@@ -80,18 +84,18 @@ async function program(folder: string): Promise<Environment> {
   return { TEST_SLUICE: outfile };
 }
 
-/** Runs these test files; an empty list means all files. */
+/** Runs these test files; if the list is empty, all files. */
 async function tested(files: string[], environment: Environment, times: boolean): Promise<Counts> {
   mkdirSync(".cache", { recursive: true });
   const options = [...longestFirst(), "--reporter=junit", "--reporter-outfile=.cache/junit.xml"];
-  // The files that a worker runs share modules, since loading them for each file takes a quarter of the CPU. But then
-  // the cost of a single file cannot be told.
+  // The files of a worker share loaded modules, because loading them for each file takes a quarter of the CPU time. But
+  // then the cost of a single file cannot be measured.
   options.push(times ? "--preload=./test/harness/times.ts" : "--no-isolate");
   const outcome = await command(bunTest(workers, [...options, ...files]), { limit_ms, environment });
   if (outcome.code === 124) console.error(`The tests took longer than ${limit_ms / 60_000} minutes and were ended.`);
   const counts = countsOf(outcome.output, outcome.code);
   const { files: failed, failures } = failedFiles(outcome.output);
-  // A run that broke off may have left out any number of tests, and a failure of no file cannot be tried again.
+  // A run that was interrupted may have left out any number of tests, and a failure without a file cannot be repeated.
   const isWhole = outcome.code !== 124 && isWholeRun(outcome.output) && failures >= counts.failed;
   if (process.env.TEST_AGAIN !== "1" || !isWhole) return counts;
   if (failed.length === 0 || failed.length > again_files_max) return counts;
@@ -100,7 +104,8 @@ async function tested(files: string[], environment: Environment, times: boolean)
 }
 
 function bunTest(parallel: number, words: string[], limit_ms = test_ms): string[] {
-  // Each worker is a process group of its own; without --no-orphans, what its tests started would outlive it.
+  // Each worker is a process group of its own; without --no-orphans, the processes that its tests started would outlive
+  // it.
   const modes = [
     `--parallel=${parallel}`,
     "--no-orphans",
@@ -111,8 +116,8 @@ function bunTest(parallel: number, words: string[], limit_ms = test_ms): string[
 }
 
 /**
- * Runs the files again, one after the other and with the same seed, and returns how many tests fail again. A defect that a
- * seed finds is found again; a test that failed because the machine was busy passes.
+ * Runs the files again, one after another and with the same seed, and returns how many tests fail again. A defect that
+ * depends on the seed is found again; a test that failed because the machine was busy passes.
  */
 async function failuresAlone(files: string[], environment: Environment): Promise<number> {
   console.log(`\n${onceMore} ${files.join(" ")}`);

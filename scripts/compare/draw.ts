@@ -1,4 +1,4 @@
-// Random choices that follow from a seed: the same seed gives the same choices.
+// Seeded random choices: the same seed gives the same choices.
 
 import { random } from "../../src/features/simulator/text.ts";
 

@@ -1,11 +1,12 @@
-// Masks what may differ between two nodes that answer alike: ids, secrets, times and ports. An id that was seen before gets
-// the same number on both nodes, so a wrong id still shows as a difference. Messages are masked if their words may differ.
+// Masks the parts in which equal responses of two nodes may differ: IDs, secrets, times and ports. Each ID is replaced
+// by the number of its first appearance, so a wrong ID still shows as a difference. Messages are masked if their texts
+// may differ.
 
 const kinds: readonly [name: string, pattern: RegExp][] = [
   ["secret", /\b(?:sl[a-z]|whsec)_[A-Za-z0-9_-]{8,}/],
   ["masked secret", /\bsl[a-z]_[A-Za-z0-9]{4}…[A-Za-z0-9]{4}/],
-  // Masks audit entries over the ledger's records, and the numbers of later entries: when a worker writes such an entry
-  // (seals the ledger) depends on timing.
+  // Audit log entries about sealed (checked) records of the ledger are removed, and the numbers of all entries are
+  // masked: the time at which a worker writes such an entry varies.
   ["seal", /\{[^{}]*"action":"usage\.seal"[^{}]*\{[^{}]*\{.*?\}\}[^{}]*\},?/],
   ["number", /"number":\d+/],
   ["length", /^[Cc]ontent-[Ll]ength: \d+/],
@@ -29,7 +30,7 @@ const kinds: readonly [name: string, pattern: RegExp][] = [
   ["cursor", /"(?:next_cursor|cursor)":"[^"]+"/],
 ];
 const any = new RegExp(kinds.map(([, { source }]) => `(${source})`).join("|"), "gm");
-/** The kinds whose values are replaced by numbers, so that they can be told apart. */
+/** The kinds whose values are replaced by numbers, so that different values stay distinct. */
 const numbered = new Set(["id", "secret"]);
 
 export class Masks {

@@ -1,4 +1,4 @@
-// One of two nodes that are compared: an executable in a folder of its own, with the simulator for an engine.
+// One of the two compared nodes: an executable in a folder of its own, with the simulator as its engine.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
@@ -11,7 +11,7 @@ import type { RawRequest } from "./requests.ts";
 const start_ms = 30_000;
 const answer_ms = 20_000;
 
-/** The kinds of things that a request can have created, each with the pattern that finds the id in the answer. */
+/** The kinds of objects that a request may have created, each with the pattern that finds the ID in the response. */
 const made: [name: string, id: RegExp][] = [
   ["organization", /^\{"id":"(org_\w+)"/m],
   ["key", /^\{"id":"(key_\w+)"/m],
@@ -23,7 +23,7 @@ const made: [name: string, id: RegExp][] = [
 
 export class ComparedNode {
   readonly #masks: Masks;
-  /** The values at this node of the names in braces, such as `{key}`, that requests contain. */
+  /** This node's values for the names in braces that requests contain, such as `{key}`. */
   readonly #values = new Map<string, string>();
 
   private constructor(
@@ -70,7 +70,7 @@ export class ComparedNode {
     return node;
   }
 
-  /** Creates a key and an operator to send requests with; no request changes their organization. */
+  /** Creates the key and the operator with which requests are sent, in an organization that no request changes. */
   async #furnish(executable: string, env: Record<string, string>): Promise<void> {
     const cli = async (...words: string[]): Promise<Record<string, string>> => {
       const run = Bun.spawn([executable, ...words, "--json"], {
@@ -92,7 +92,7 @@ export class ComparedNode {
     for (const secret of [key!, token!]) this.#masks.mask(secret);
   }
 
-  /** The answer as text, masked. */
+  /** Sends the request, and returns the response as text, masked. */
   async ask({ port, head, body }: RawRequest): Promise<string> {
     const named = (text: string) =>
       text.replace(/\{([a-z]+)\}/g, (_, name: string) => {
@@ -119,7 +119,7 @@ export class ComparedNode {
   }
 }
 
-/** Sends a text, and returns all bytes that the other side writes until it closes. */
+/** Sends a text, and returns all bytes that the node sends until it closes the connection. */
 function exchange(port: number, sent: string): Promise<string> {
   return new Promise((resolve) => {
     const pieces: Buffer[] = [];
@@ -136,7 +136,10 @@ function exchange(port: number, sent: string): Promise<string> {
   });
 }
 
-/** Sorts the headers and joins the chunks of a body, since neither headers' order nor chunks have a meaning. */
+/**
+ * Sorts the headers and joins the chunks of a body, because neither the order of headers nor the division into chunks
+ * matters.
+ */
 function inOneOrder(answer: string): string {
   const end = answer.indexOf("\r\n\r\n");
   if (end < 0) return answer;

@@ -1,6 +1,6 @@
-// Requests to compare two nodes with: every operation of the two contracts with its examples, both unchanged and with
-// faults that a seed draws. `{organization}`, `{key}`, `{operator}`, `{team}`, `{response}` and `{request}` stand for the
-// ids of the node that gets the request; `{credential}` for its key or its operator's token.
+// Requests for comparing two nodes: every operation of the two contracts with its examples, unchanged and with random
+// faults. `{organization}`, `{key}`, `{operator}`, `{team}`, `{response}` and `{request}` stand for the IDs of the node
+// that gets the request; `{credential}` for its key or its operator's token.
 
 import management from "../../contract/management.json";
 import openapi from "../../contract/openapi.json";
@@ -8,7 +8,7 @@ import type { Draw } from "./draw.ts";
 
 export interface RawRequest {
   port: "api" | "operator";
-  /** The request line and the headers, but for `content-length`. */
+  /** The request line and the headers, without `content-length`. */
   head: string[];
   body: string;
 }
@@ -60,7 +60,7 @@ export function plainRequests(draw: Draw): RawRequest[] {
   });
 }
 
-/** A request with one to three faults in its path, its head or its body. */
+/** A request with one to three random faults in its path, its head or its body. */
 export function faultyRequest(draw: Draw): RawRequest {
   const operation = draw.one(operations);
   const parts: Parts = {
@@ -191,7 +191,7 @@ const names = [
   "type",
 ];
 
-/** Returns the JSON text with one of its values removed, replaced or doubled, or with another value added. */
+/** Returns the JSON text with one of its values removed, replaced or duplicated, or with an additional value. */
 function brokenValue(body: string, draw: Draw): string {
   let root: unknown;
   try {
@@ -246,7 +246,7 @@ function brokenText(body: string, draw: Draw): string {
   ]);
 }
 
-/** Gives a new organization, team or plan another name, since slugs and names can be used once. */
+/** Gives a new organization, team or plan another name, because slugs and names must be unique. */
 function withNewName(body: string, draw: Draw): string {
   return body.replace(
     /"(slug|name)":"(acme|gold|research)"/,

@@ -1,4 +1,4 @@
-// The tables of docs/compared.md, from what the comparisons found.
+// Writes the tables of docs/compared.md from the results of the comparisons.
 
 import { existsSync, readFileSync } from "node:fs";
 import { printed, table } from "../../bench/governed/report.ts";
@@ -12,20 +12,20 @@ export interface Entry {
   version: string;
   made: string;
   command: string;
-  /** Further remarks on this run. */
+  /** Additional remarks on this run. */
   note: string;
   at: string;
   host: string;
-  /** The machine's load averages over a minute, before and after the run. Empty: they were not noted. */
+  /** The machine's one-minute load averages before and after the run. Empty if they were not recorded. */
   load: string;
   cells: Record<string, string>;
   score: number;
 }
 
-/** The entries. The first key is the id of the table, and the second the name of the gateway. */
+/** The results. The first key is the ID of the table, the second the name of the gateway. */
 export type Results = Record<string, Record<string, Entry>>;
 
-/** Returns the page with new tables, each between the two comments that name it. */
+/** Returns the page with new tables, each between two comments that name it. */
 export function pageOf(text: string, all: Results): string {
   return text.replaceAll(/(<!-- compared: (\w+) -->\n)[\s\S]*?(<!-- \/compared -->)/g, (_, begin, id, end) =>
     [begin, partOf(id, all), "\n", end].join(""),
@@ -37,7 +37,7 @@ function partOf(id: string, all: Results): string {
   if (id === "governed") return governedOf();
   const found = tables.find((one) => one.id === id);
   if (!found) throw new Error(`docs/compared.md has a table "${id}", which is no comparison`);
-  // Sorts gateways in the order of the comparison, and then those that it no longer runs.
+  // The gateways in the order of the comparison, followed by those that it no longer runs.
   const known = Object.keys(found.gateways);
   const place = (name: string) => (known.includes(name) ? known.indexOf(name) : known.length);
   const entries = Object.entries(all[id] ?? {}).sort(([one], [other]) => place(one) - place(other));
@@ -47,9 +47,7 @@ function partOf(id: string, all: Results): string {
 
 type Named = readonly [gateway: string, entry: Entry];
 
-/**
- * The first sentence above a table, which names the gateway that does best, whichever that is, and the scores of all.
- */
+/** The sentence above a table, which names the best gateway and the scores of all. */
 function bestOf({ best, unit }: Table, entries: readonly Named[]): string {
   const order = [...entries].sort(([, one], [, other]) =>
     best === "most" ? other.score - one.score : one.score - other.score,

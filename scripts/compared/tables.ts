@@ -1,4 +1,5 @@
-// The comparisons: the command for each gateway, and how the cells of the table are read from the command's output.
+// The definition of each comparison: the command for each gateway, and how the cells of its table are extracted from
+// the output.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -8,28 +9,28 @@ import { hardcap } from "../../proof/targets/hardcap/target.ts";
 import { npmRun } from "../command.ts";
 
 export interface Found {
-  /** The cells by the name of their row or column in the table. */
+  /** The cells of the gateway, by the name of the row (or column) of the table. */
   cells: Record<string, string>;
-  /** The figure that decides which gateway does best. */
+  /** The number by which gateways are ranked. */
   score: number;
 }
 
 interface Ran {
   words: string[];
-  /** The gateway's version that ran at that time. */
+  /** Returns the gateway's version at the time of the run. */
   version(at: Date): string | Promise<string>;
   made: string;
 }
 
 export interface Table {
   id: string;
-  /** Whether gateways are the columns; else they are the rows. */
+  /** Whether the table has a column for each gateway; otherwise it has a row for each. */
   isWide: boolean;
   gateways: Record<string, Ran>;
   best: "most" | "least";
-  /** The words that follow the scores on the page. */
+  /** The unit of the scores, as text that follows them on the page. */
   unit: string;
-  /** The file to which the command writes what `found` reads; absent: `found` reads its output. */
+  /** The file that the command writes and `found` parses; if absent, `found` parses the output. */
   file?: string;
   found(output: string): Found;
 }
@@ -142,7 +143,7 @@ interface Crashes {
 
 const verdicts = ["lost", "overspent", "doubled", "leaked", "charged without delivery", "unexplained"];
 
-/** The crash test. Its file has the results of several runs, in one JSON array. */
+/** The crash test. Its file has the results of several runs, as a JSON array. */
 const crash: Table = {
   id: "crash",
   isWide: true,

@@ -1,19 +1,22 @@
-// TypeScript as a service: syntax trees of the product's files, and whether a changed file compiles.
+// The TypeScript compiler as a service: it returns syntax trees of the product's files, and checks whether changed
+// files compile.
 
 import { join } from "node:path";
 import type { SourceFile } from "typescript/unstable/ast";
 import { API, type Snapshot } from "typescript/unstable/async";
 
-/** Errors about unused declarations and unreachable lines: a mutant may have them. */
+/**
+ * The codes of errors about unused declarations and unreachable code, which are ignored because a mutant may have them.
+ */
 const lint = new Set([6133, 6192, 6196, 6198, 7027]);
 
 export interface Compiler extends AsyncDisposable {
   tree(file: string): Promise<SourceFile>;
-  /** Returns the files of `texts` that compile with these texts. They are checked together, which is far cheaper. */
+  /** Returns the files of `texts` that compile with these contents. All are checked together, which is much faster. */
   takes(texts: ReadonlyMap<string, string>): Promise<Set<string>>;
 }
 
-/** The compiler of the project in this folder, as it stands now. */
+/** Starts the compiler for the project in this folder, with its current files. */
 export async function compiler(root: string): Promise<Compiler> {
   const config = join(root, "tsconfig.json");
   let changed = new Map<string, string>();

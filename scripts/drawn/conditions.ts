@@ -1,4 +1,4 @@
-// Operators on conditions: what is compared, and how comparisons are joined.
+// Mutation operators on conditions: they change comparisons, and how these are combined.
 
 import { type BinaryExpression, type Node, SyntaxKind } from "typescript/unstable/ast";
 import {
@@ -56,7 +56,7 @@ function conditionOf(node: Node): Node | null {
   return isConditionalExpression(node) ? node.condition : null;
 }
 
-/** Replaces the operator between two operands by another. */
+/** Replaces the operator of a binary expression, such as `<`, by another one. */
 export function signTurned(node: Node, source: Source, others: ReadonlyMap<SyntaxKind, string>): Change[] {
   if (!isBinaryExpression(node)) return [];
   const { operatorToken } = node as BinaryExpression;

@@ -1,5 +1,5 @@
-// The part of an instrumented tree that notes which parts of its files run (parts.ts): each file of the tree imports this
-// one.
+// Code that an instrumented copy of the product imports in each file, in order to record which parts of the file run
+// (parts.ts).
 
 import { openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,8 @@ import { ran } from "./ran.ts";
 const note = noteIn(join(import.meta.dir, "../..", ran));
 
 /**
- * Returns a function that writes down a part when it first runs in this process: at once, because processes are killed.
+ * Returns a function that records a part when it first runs in this process. It writes immediately, because tests kill
+ * processes.
  */
 export function counter(path: string, parts: number): (part: number) => void {
   const isNoted = new Uint8Array(parts);
@@ -20,8 +21,8 @@ export function counter(path: string, parts: number): (part: number) => void {
 }
 
 /**
- * Returns a function that appends lines to the file. In an executable that a test makes of the tree, there is no such
- * file beside the source, and the function does nothing.
+ * Returns a function that appends lines to the file. In an executable that a test compiles from the instrumented copy,
+ * the file's folder does not exist, and the function does nothing.
  */
 function noteIn(file: string): (line: string) => void {
   try {

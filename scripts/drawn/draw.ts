@@ -1,8 +1,10 @@
-// Chooses the mutants to try: equally many of each module, in an order that the seed decides. Pure.
+// Draws the mutants to try: equally many of each module, in an order that the seed determines. Pure.
 
 import type { Site } from "./sites.ts";
 
-/** The module of a file: `usage` for `src/core/usage/run.ts`, `node` for files in src itself, `sql` for migrations. */
+/**
+ * The module of a file: `usage` for `src/core/usage/run.ts`, `node` for files directly in src, `sql` for migrations.
+ */
 export function moduleOf(file: string): string {
   if (file.endsWith(".sql")) return "sql";
   const [top = "", group = "", module = ""] = file.split("/");
@@ -13,7 +15,10 @@ export function moduleOf(file: string): string {
 
 const groups = ["core", "features", "admin", "stores"];
 
-/** The mutants of each module in the order of the seed. The order of two mutants doesn't depend on the others. */
+/**
+ * The mutants of each module in random order by the seed. The order of two mutants does not depend on the other
+ * mutants.
+ */
 export function shuffled(sites: readonly Site[], seed: number): Map<string, Site[]> {
   const ordered = sites
     .map((site) => ({ site, order: Bun.hash(site.id, BigInt(seed)) as bigint }))
@@ -25,8 +30,8 @@ export function shuffled(sites: readonly Site[], seed: number): Map<string, Site
 }
 
 /**
- * Draws `count` mutants, equally many of each module. A mutant that is not `taken`, or that changes the same text as
- * another, is replaced by the next one of its module. A batch has at most one mutant of each file.
+ * Draws `count` mutants, equally many of each module. A mutant that `taken` rejects, or that changes the same text as
+ * another, is replaced by the module's next one. A batch has at most one mutant of each file.
  */
 export async function drawn(
   byModule: ReadonlyMap<string, readonly Site[]>,
@@ -48,7 +53,7 @@ export async function drawn(
   return found;
 }
 
-/** Removes from `waiting` as many mutants of each module as are missing from the module's share, and returns them. */
+/** Removes from `waiting` as many mutants of each module as its share still lacks, and returns them. */
 function nextBatch(waiting: ReadonlyMap<string, Site[]>, found: readonly Site[], count: number): Site[] {
   const files = new Set<string>();
   const counts = Map.groupBy(found, ({ file }) => moduleOf(file));

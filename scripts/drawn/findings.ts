@@ -1,5 +1,5 @@
-// The results of trials, kept in .cache/drawn, so that a run can go on where another stopped. A finding is valid until the
-// mutated file, or a test file on which it rests, has changed.
+// Stores the results of trials in .cache/drawn, so that a later run can continue. A result is valid until the mutated
+// file, or a test file on which it depends, changes.
 
 import type { Finding } from "../laboratory.ts";
 import { addLine, linesIn } from "./lines.ts";
@@ -8,8 +8,8 @@ import { hashOf } from "./test-runs.ts";
 interface Kept extends Finding {
   id: string;
   /**
-   * Hashes of the mutated text, and of test files: of the one that noticed the mutant, or of all that could have
-   * noticed it.
+   * Two hashes: `text` is that of the mutated file; `tests` is that of the test file that noticed the mutant, or of all
+   * test files that could have noticed it.
    */
   text: string;
   tests: string;
@@ -18,7 +18,7 @@ interface Kept extends Finding {
 export class Findings {
   readonly #kept = new Map<string, Kept>();
 
-  /** `hashOfTest` hashes a test file with its helpers. */
+  /** The function `hashOfTest` returns a hash of a test file and its helpers. */
   constructor(
     readonly path: string,
     readonly hashOfTest: (test: string) => string,
@@ -27,7 +27,8 @@ export class Findings {
   }
 
   /**
-   * The finding for this text of the mutated file, if the test files that could notice are unchanged; otherwise null.
+   * The stored result for this text of the mutated file, if the test files that could notice the mutant are unchanged;
+   * otherwise null.
    */
   get(id: string, text: string, tests: readonly string[]): Finding | null {
     const kept = this.#kept.get(id);

@@ -1,5 +1,5 @@
-// Every operator by its name. The name is part of a mutant's identity: if it changes, entries of the list of equivalent
-// mutants become stale.
+// All mutation operators by name. The name is part of a mutant's identity: if it changes, entries in the list of
+// equivalent mutants become stale.
 
 import * as conditions from "./conditions.ts";
 import type { Operator } from "./source.ts";

@@ -1,4 +1,5 @@
-// Which parts of a file run: its text with a counter at the head of each part. Pure.
+// Records which parts of a file run: divides it into parts (functions, blocks, branches), and inserts a counter at the
+// start of each. Pure.
 
 import { type Node, type SourceFile, SyntaxKind } from "typescript/unstable/ast";
 import {
@@ -18,14 +19,16 @@ import {
 } from "typescript/unstable/ast/is";
 import type { Change } from "./source.ts";
 
-/** A part of a file whose code begins to run at one place. */
+/** A part of a file: code that starts to run at one position. */
 export interface Part {
   start: number;
   end: number;
   kind: "file" | "block" | "statement" | "branch" | "expression";
 }
 
-/** The whole file first, then its blocks, statements and branches, each before those that it contains. */
+/**
+ * The parts of a file: first the whole file, then its blocks, statements and branches, each before the parts within it.
+ */
 export function partsOf(file: SourceFile, text: string): Part[] {
   const parts: Part[] = [{ start: 0, end: text.length, kind: "file" }];
   const add = (node: Node, kind: Part["kind"]) => parts.push({ start: node.getStart(file), end: node.end, kind });
@@ -39,7 +42,7 @@ export function partsOf(file: SourceFile, text: string): Part[] {
   return parts;
 }
 
-/** The innermost part that contains the whole change. */
+/** The index of the innermost part that contains the whole change. */
 export function partOf(parts: readonly Part[], { start, end }: Pick<Change, "start" | "end">): number {
   return parts.findLastIndex((part) => part.start <= start && end <= part.end);
 }
@@ -49,8 +52,8 @@ export function countedText(path: string, text: string, parts: readonly Part[]):
   const up = "../".repeat(path.split("/").length - 1);
   const head = `import { counter as __counter } from "${up}scripts/drawn/counter.ts"; const __ran = __counter("${path}", ${parts.length}); __ran(0);`;
   const insertions = parts.slice(1).flatMap((part, at) => insertionsOf(part, at + 1));
-  // At the same place, closing insertions come first, the inner before the outer; then opening ones, the outer before
-  // the inner.
+  // At the same position, insertions that close a part come first, the inner part's before the outer's; then those that
+  // open a part, the outer's before the inner's.
   insertions.sort((a, b) => a.at - b.at || a.order - b.order);
   let done = 0;
   const pieces = insertions.flatMap(({ at, text: inserted }) => {
@@ -95,7 +98,7 @@ function kindOf(node: Node): Part["kind"] | null {
   return isBranchOfExpression(node, parent) ? "expression" : null;
 }
 
-/** Whether the node is the body of a condition or a loop without braces. */
+/** Whether the node is a body without braces of a condition or a loop. */
 function isBranch(node: Node, parent: Node): boolean {
   if (isIfStatement(parent)) return parent.thenStatement === node || parent.elseStatement === node;
   const isLoop =

@@ -1,5 +1,5 @@
-// The product as mutants see it: its TypeScript and its SQL functions, with every mutant, and every part (a function, or
-// a statement outside of functions) whose runs are recorded.
+// The product's TypeScript files and SQL functions with all of their mutants, and with their parts (a function, or a
+// statement outside of functions), for which it is recorded which tests run them.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,14 +14,14 @@ import { hashOf, type Place } from "./test-runs.ts";
 
 export interface Product {
   sources: Tree;
-  /** Every mutant of the files that were asked for. */
+  /** The mutants of the requested files. */
   sites: readonly Site[];
   parts: ReadonlyMap<string, readonly Part[]>;
   /** The parts of which a test must run at least one in order to notice the mutant; null if that is not known. */
   placeOf(site: Site): Place | null;
 }
 
-/** Reads the product. `folder` caches the parts of files. */
+/** Reads the product. The parts of files are cached in `folder`. */
 export async function productOf(
   types: Compiler,
   folder: string,
@@ -81,7 +81,8 @@ function sourcesOf(): Tree {
 }
 
 /**
- * The function that a mutant's id names: `usage_admit` in `db/migrations/0030_a.sql, usage_admit: boundary shifted 1`.
+ * The function that the ID of a mutant names: `usage_admit` in `db/migrations/0030_a.sql, usage_admit: boundary shifted
+ * 1`.
  */
 function functionOf(id: string): string {
   return id.slice(id.indexOf(", ") + 2, id.indexOf(": "));

@@ -1,4 +1,4 @@
-// How a run of drawn mutants is shown.
+// Prints the result of a run of drawn mutants.
 
 import Table from "cli-table3";
 import { equivalents } from "../../test/mutants/equivalents.ts";
@@ -8,7 +8,7 @@ import type { Site } from "./sites.ts";
 
 export interface Tried {
   site: Site;
-  /** The result. Null: no time was left to try the mutant. */
+  /** The result of the trial. Null: there was no time to try the mutant. */
   finding: Finding | null;
 }
 
@@ -24,7 +24,7 @@ export function difference(text: string, { file, change }: Site): string {
   return `    ${file}:${line}\n${marked("-", before)}\n${marked("+", replaced)}`;
 }
 
-/** Prints a table by module. A mutant is invalid if the migration with it could not even be applied. */
+/** Prints a table by module. A mutant is invalid if the migration with it could not be applied. */
 export function reportDrawn(results: readonly Tried[]): void {
   const table = new Table({
     head: ["module", "drawn", "caught", "survived", "invalid", "not tried"],

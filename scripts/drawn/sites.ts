@@ -1,4 +1,4 @@
-// All mutants of one file, each with an identity that outlives edits elsewhere in the file.
+// Finds all mutants of a file. Each has an ID that does not change when other functions of the file are edited.
 
 import type { Node, SourceFile } from "typescript/unstable/ast";
 import {
@@ -19,7 +19,10 @@ import {
 import { operators } from "./operators.ts";
 import { type Change, Source } from "./source.ts";
 
-/** A mutant. The id `src/a.ts, Class.method: boundary shifted 2` is the second change of this kind in that function. */
+/**
+ * A mutant. Its ID, such as `src/a.ts, Class.method: boundary shifted 2`, says that it is the second change of this
+ * kind in that function.
+ */
 export interface Site {
   id: string;
   file: string;
@@ -49,7 +52,7 @@ export function sitesOf(path: string, file: SourceFile, text: string): Site[] {
   return found;
 }
 
-/** Whether the syntax runs nothing, or has texts that only people read. */
+/** Whether the node is never executed (types, imports), or contains only text for people. */
 function isUnread(node: Node, source: Source): boolean {
   if (isTypeNode(node) || isImportDeclaration(node) || isExportDeclaration(node)) return true;
   if (isPropertyAssignment(node)) return /^(description|summary|title|help|message)$/.test(source.of(node.name));
@@ -57,7 +60,7 @@ function isUnread(node: Node, source: Source): boolean {
   return isCallExpression(node) && /(^|\.)(log|console|debug|info|warn|describe)\b/.test(source.of(node.expression));
 }
 
-/** Whether the node throws: what is thrown has a message for people, which is not mutated. */
+/** Whether the node is a throw statement, whose error has a message for people, and is not mutated. */
 function isThrown(node: Node): boolean {
   return isThrowStatement(node);
 }

@@ -1,15 +1,15 @@
-// The input of an operator, a syntax tree with its text, and its output, changes of that text.
+// The interface of a mutation operator: its input is a syntax tree with its text, its output is changes of that text.
 
 import type { Node, SourceFile } from "typescript/unstable/ast";
 
-/** Replaces the text between two places of a file. */
+/** Replaces the text between two positions of a file. */
 export interface Change {
   start: number;
   end: number;
   text: string;
 }
 
-/** Returns every change that the operator makes at this node; most make one, and only at some nodes. */
+/** Returns the changes that the operator can make at this node: usually none or one. */
 export type Operator = (node: Node, source: Source) => Change[];
 
 export class Source {
@@ -18,7 +18,7 @@ export class Source {
     readonly text: string,
   ) {}
 
-  /** A node's own text, without the comments before it. */
+  /** The node's own text, without the comments before it. */
   of(node: Node): string {
     return this.text.slice(node.getStart(this.file), node.end);
   }

@@ -1,4 +1,4 @@
-// The newest definitions of the SQL functions in the migrations, and where the product calls them. Pure.
+// Finds the latest definitions of the SQL functions in the migrations, and the product's code that calls them. Pure.
 
 import type { Tree } from "../../test/house/source.ts";
 import type { Place } from "./test-runs.ts";
@@ -14,9 +14,9 @@ const trigger = /create trigger \w+[^;]*? on (\w+)[^;]*?execute function (\w+)/g
 
 export class SqlFunctions {
   readonly #newest = new Map<string, Definition>();
-  /** For each function, by its name, the tables whose triggers call it. */
+  /** The tables whose triggers call a function, by the function's name. */
   readonly #tables = new Map<string, string[]>();
-  /** The text of the migrations outside of functions: views, defaults, statements that ran once. */
+  /** The text of the migrations outside of functions: views, defaults, and statements that are run once. */
   readonly #rest: string;
 
   constructor(readonly sources: Tree) {
@@ -33,14 +33,14 @@ export class SqlFunctions {
       .replaceAll(/(?:drop|comment on|grant execute on) (?:function|procedure)[^;]*;|--.*/gi, "");
   }
 
-  /** Whether the definition in this migration is the one that runs: a later one may have replaced it. */
+  /** Whether the definition in this migration is in force: a later migration may have replaced it. */
   isNewest(name: string, path: string): boolean {
     return this.#newest.get(name)?.path === path;
   }
 
   /**
-   * The parts of the product whose statements call the function, directly or through others; null if that can't be
-   * told.
+   * The parts of the product whose statements call the function, directly or through other functions; null if these
+   * cannot be determined.
    */
   callersOf(name: string, partAt: (file: string, at: number) => number): Place | null {
     const names = this.#namesThatCall(name);
@@ -52,8 +52,8 @@ export class SqlFunctions {
   }
 
   /**
-   * The names of the function, of functions that call it, and of tables whose triggers call it. Null: a view or a
-   * default calls it.
+   * The names of the function, of the functions that call it, and of the tables whose triggers call it. Null if a view
+   * or a default calls it.
    */
   #namesThatCall(name: string): Set<string> | null {
     const found = new Set([name]);

@@ -1,22 +1,23 @@
-// Mutants of SQL functions: predicates, boundaries, order, sums, fallbacks for null, and statements of PL/pgSQL.
+// Mutants of SQL functions: they change predicates, boundaries, order, sums, fallbacks for null, and statements of
+// PL/pgSQL.
 
 import type { Site } from "./sites.ts";
 import type { Change } from "./source.ts";
 
 interface Token {
-  /** The text of the token, in lower case. Quoted text is one token of its own. */
+  /** The text of the token, in lower case. A quoted text is one token. */
   word: string;
   start: number;
   end: number;
-  /** How many parentheses are open before the token. */
+  /** The number of open parentheses before the token. */
   depth: number;
 }
 
 type SqlOperator = (tokens: readonly Token[], at: number, text: string) => Change | null;
 
 /**
- * The mutants of an SQL file: changes between the dollar quotes of functions. The rest of the file makes tables, which
- * the tests of the schema check.
+ * The mutants of an SQL file, all within the bodies of functions (between dollar quotes). The rest of the file creates
+ * tables, which the tests of the schema check.
  */
 export function sqlSitesOf(path: string, text: string): Site[] {
   return [...text.matchAll(/create (?:or replace )?function (\w+)[\s\S]*?\$\$([\s\S]*?)\$\$/gi)].flatMap((match) => {
@@ -61,7 +62,7 @@ const boundaryShifted = inPlaceOf({ "<": "<=", "<=": "<", ">": ">=", ">=": ">" }
 const leastForGreatest = inPlaceOf({ least: "greatest", greatest: "least" });
 const sumTurned = inPlaceOf({ "+": "-", "-": "+" });
 
-/** Adds one to a number. Leaves out places where any number means the same: `select 1`, `order by 1`, `offset 0`. */
+/** Adds one to a number, except where any number means the same: `select 1`, `order by 1`, `offset 0`. */
 const constantOffByOne: SqlOperator = (tokens, at) => {
   const { word, start, end } = tokens[at]!;
   const isIdle = ["select", "by", "offset"].includes(tokens[at - 1]?.word ?? "");
@@ -74,7 +75,7 @@ const orForAnd: SqlOperator = (tokens, at) => {
   return word === "and" && !isOfBetween(tokens, at) ? { start, end, text: "or" } : null;
 };
 
-/** Drops the text from `and` to the end of its clause, or to the next `and` or `or`. */
+/** Removes the text from `and` to the end of the clause, or to the next `and` or `or`. */
 const predicateDropped: SqlOperator = (tokens, at) => {
   const { word, start, depth } = tokens[at]!;
   if (word !== "and" || isOfBetween(tokens, at)) return null;
@@ -127,7 +128,7 @@ const duplicatesKept: SqlOperator = (tokens, at) => {
     : null;
 };
 
-/** Drops a statement of PL/pgSQL that is run for its effect. */
+/** Removes a statement of PL/pgSQL that is run for its effect. */
 const statementDropped: SqlOperator = (tokens, at) => {
   const { word, start, depth } = tokens[at]!;
   const isFirst = [";", "then", "else", "loop", "begin"].includes(tokens[at - 1]?.word ?? "");
@@ -158,7 +159,7 @@ const clauses = new Set(
   ),
 );
 
-/** True for the `and` of `between … and …`. */
+/** Whether the `and` belongs to `between … and …`. */
 function isOfBetween(tokens: readonly Token[], at: number): boolean {
   const { word, depth } = tokens[at]!;
   if (word !== "and") return false;

@@ -1,4 +1,4 @@
-// Operators on statements: what is done, in which order, whether it is awaited, and what is returned.
+// Mutation operators on statements: they remove or swap them, remove awaits, and change returned values.
 
 import { type Node, SyntaxKind } from "typescript/unstable/ast";
 import {
@@ -21,7 +21,7 @@ export const awaitDropped: Operator = (node, source) =>
 export const statementDropped: Operator = (node, source) =>
   isExpressionStatement(node) || isThrowStatement(node) ? [source.replaced(node, ";")] : [];
 
-/** Swaps two statements, but only if one of them calls something: for others the order seldom matters. */
+/** Swaps two statements if one of them contains a call. For other statements, the order seldom matters. */
 export const statementsSwapped: Operator = (node, source) => {
   if (!isBlock(node)) return [];
   const statements = [...node.statements];

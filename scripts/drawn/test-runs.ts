@@ -1,5 +1,5 @@
-// Which parts of the product each test file runs, and how long it takes. Each test file is run once without a mutant, on an
-// instrumented tree; the result is kept in .cache/drawn until the test or a file that it runs has changed.
+// Records which parts of the product each test file runs, and its duration. Each test file is run once without a
+// mutant, on an instrumented copy; the result is stored in .cache/drawn until the test or a file that it runs changes.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,15 +9,17 @@ import { closureOf } from "./tests-of.ts";
 
 export interface TestRun {
   took_ms: number;
-  /** A hash of the test file and of the helpers that it imports. */
+  /** A hash of the test file and the helpers that it imports. */
   test: string;
-  /** A hash of the product at that time: with another product, the test may run other parts. */
+  /** A hash of the product at the time of the run. With another product, the test may run other parts. */
   product: string;
-  /** For each file that ran at least in part: a hash of its text, and the numbers of the parts that ran (parts.ts). */
+  /**
+   * For each file of which the test ran a part: a hash of its text, and the numbers of the parts that ran (parts.ts).
+   */
   files: Readonly<Record<string, { text: string; parts: number[] }>>;
 }
 
-/** Parts of the product. A test that runs none of them cannot notice what is wrong in them. */
+/** Parts of the product. A test that runs none of them cannot notice a mutant in them. */
 export type Place = readonly { file: string; part: number }[];
 
 export class TestRuns {
@@ -27,8 +29,8 @@ export class TestRuns {
   readonly #product: string;
 
   /**
-   * `sources` are the product's files; `tree` also has those of the tests. `counted` runs a test file on an
-   * instrumented tree; null if it fails there.
+   * The files `sources` are the product's; `tree` also has the tests. The function `counted` runs a test file on an
+   * instrumented copy, and returns null if it fails there.
    */
   constructor(
     readonly folder: string,
@@ -40,8 +42,8 @@ export class TestRuns {
   }
 
   /**
-   * How long the test takes if it runs one of the parts in `place`, or any part if `place` is null; false: it runs none
-   * of them; null: not known.
+   * The duration of the test if it runs one of the parts in `place`, or any part if `place` is null; false if it runs
+   * none of them; null if that is not known.
    */
   time_ms(test: string, place: Place | null): number | false | null {
     const run = this.#runOf(test);
@@ -56,19 +58,19 @@ export class TestRuns {
     return isUnsure ? null : false;
   }
 
-  /** Whether the test is known to pass with the current product. */
+  /** Whether the test is known to pass on the current product. */
   passes(test: string): boolean {
     return this.#runOf(test)?.product === this.#product;
   }
 
-  /** Runs the test file and remembers what it ran; false if it fails. */
+  /** Runs the test file, and records the parts that it ran. Returns false if the test fails. */
   async take(test: string, worker: number): Promise<boolean> {
     const taking = this.#taking.get(test) ?? this.#taken(test, worker);
     this.#taking.set(test, taking);
     return (await taking) !== null;
   }
 
-  /** The hash of a test file with its helpers. */
+  /** A hash of a test file and its helpers. */
   hashOfTest(test: string): string {
     const known =
       this.#hashes.get(test) ??

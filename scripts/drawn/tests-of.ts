@@ -1,23 +1,23 @@
-// Finds the tests that must notice a mutant of a file: those of its module, and others that import the file. Pure.
+// Finds the tests that should notice a mutant of a file: those of its module, and others that import the file. Pure.
 
 import { importsOf, resolved, type Tree } from "../../test/house/source.ts";
 import { fileOf, type Mutant } from "../../test/mutants/mutant.ts";
 import { moduleOf } from "./draw.ts";
 
-/** A test file that could notice the mutant. A long test is run only if no other test runs the mutated part. */
+/** A test file that could notice the mutant. A `long` one is run only if no other test runs the mutated part. */
 export interface Possible {
   test: string;
   isLong: boolean;
 }
 
 /**
- * Returns test files, the likeliest to notice first:
- * - those that declared mutants of the file name, the module's own, and those that import the file;
+ * Returns test files, the most likely to notice first:
+ * - those that declared mutants of the file name, those of the file's module, and those that import the file;
  * - the `long` ones among these, unless declared mutants name them;
  * - others that import the file indirectly.
  *
  * Within each group, those that declared mutants name come first, then tests with the file's name. Tests that start
- * nodes come last, and otherwise the fewest imports decide.
+ * nodes come last, and otherwise files with fewer imports on the way come first.
  */
 export function testsOf(
   file: string,
@@ -45,7 +45,7 @@ export function testsOf(
   return all.sort((a, b) => compared(a.rank, b.rank));
 }
 
-/** A test file and the helpers in `test` that it imports. */
+/** A test file and the helpers in `test` that it imports, directly or indirectly. */
 export function closureOf(test: string, tree: Tree): string[] {
   const found = new Set([test]);
   for (const path of found)
@@ -54,10 +54,10 @@ export function closureOf(test: string, tree: Tree): string[] {
   return [...found].sort();
 }
 
-/** Helpers of tests that start whole nodes. */
+/** The test helpers that start whole nodes. */
 const nodeStarters = ["sluice", "daemon", "cluster"].map((name) => `test/harness/${name}.ts`);
 
-/** The folders of a module's tests, mostly the folder with the module's name. */
+/** The folders with a module's tests, usually one with the module's name. */
 function foldersOf(module: string): readonly string[] {
   switch (module) {
     case "sql":
@@ -92,14 +92,15 @@ function isNamesake(test: string, file: string): boolean {
   return stem(test) === stem(file);
 }
 
-/** How often a test mentions the name of the file, which is often that of an operation or a feature. */
+/** How often a test mentions the name of the file, which is often the name of an operation or a feature. */
 function mentions(text: string, file: string): number {
   const stem = file.split("/").at(-1)!.split(".")[0]!;
   return text.match(new RegExp(stem.replaceAll(/[-_]/g, "[-_ ]?"), "gi"))?.length ?? 0;
 }
 
 /**
- * The number of imports from each file to one of these files, for all files that import them directly or indirectly.
+ * The number of imports from each file to the nearest of these files, for all files that import them directly or
+ * indirectly.
  */
 function distancesTo(files: readonly string[], tree: Tree): Map<string, number> {
   const importers = graphOf(tree).importers;

@@ -22,34 +22,36 @@ import { type Possible, testsOf } from "./tests-of.ts";
 export interface DrawOptions {
   count: number;
   seed: number;
-  /** Names of modules, or ends of files' names; none means all. */
+  /** Names of modules, or ends of file names. Empty for all. */
   modules: readonly string[];
-  /** Texts, of which the identity of a mutant must contain one. None means all. */
+  /** Texts, one of which the ID of a mutant must contain. Empty for all. */
   only: readonly string[];
   within_ms: number;
 }
 
-/** The folder in which runs remember what they found; it may be removed at any time. */
+/** The folder in which runs store their results. It may be deleted at any time. */
 const remembered_in = ".cache/drawn";
 
 type InParallel = <T>(all: readonly T[], work: (one: T, worker: number) => Promise<unknown>) => Promise<void>;
 
 /**
- * How many test files that run the mutated part are tried at most. Their time is bounded, too, and most take little.
+ * The most test files, of those that are known to run the mutated part, that are run. Their total time is also limited.
  */
 const files_max = 60;
 /**
- * How many test files are run at most to find out whether they run the mutated part, if that is not known. If none is
- * found that does, more are run.
+ * The most test files that are run in order to find one that runs the mutated part, if none is known to do so. If none
+ * of them does, more are run.
  */
 const asked_max = 14;
 const asked_max_forNone = 60;
-/** How long the test files that are known to run the part may take together, by their times without a mutant. */
+/**
+ * The limit on the total duration of the test files that are known to run the part, by their durations without a
+ * mutant.
+ */
 const known_ms_max = 60_000;
 
 /**
- * Draws mutants and tries them in parallel. Prints each finding when it is made, and the change of each survivor as a
- * diff.
+ * Draws mutants and tries them in parallel. Prints each result immediately, and the change of each survivor as a diff.
  */
 export async function tryDrawn(lab: Laboratory, options: DrawOptions, inParallel: InParallel): Promise<Tried[]> {
   await using types = await compiler(process.cwd());
@@ -71,7 +73,7 @@ export async function tryDrawn(lab: Laboratory, options: DrawOptions, inParallel
   return results;
 }
 
-/** Tries mutants. `isAgain`: the findings of earlier runs are not used. */
+/** Tries mutants. With `isAgain`, the stored results of earlier runs are not used. */
 class Trials {
   readonly #long = longFiles();
   readonly #declared = named(mutants).map(({ mutant }) => mutant);
@@ -93,7 +95,7 @@ class Trials {
     this.#findings = new Findings(`${remembered_in}/findings.jsonl`, (test) => this.#runs.hashOfTest(test));
   }
 
-  /** The finding of an earlier run, or of a new trial; null if no trial could begin in time. */
+  /** The stored result of an earlier run, or that of a new trial; null if no trial could start in time. */
   async findingOf(site: Site, worker: number, until_ms: number): Promise<Finding | null> {
     const text = applied(this.product.sources.get(site.file)!, site.change);
     const possible = testsOf(site.file, this.#tree, this.#declared, this.#long);
@@ -106,8 +108,8 @@ class Trials {
   }
 
   /**
-   * Tries the test files that are known to run the mutated part, all together. Then it tries the others one by one,
-   * after finding out whether they run it.
+   * Runs the test files that are known to run the mutated part, all together. Then runs the others one by one, if it
+   * turns out that they run the part.
    */
   async #tried(site: Site, text: string, possible: readonly Possible[], worker: number): Promise<Finding> {
     const place = this.product.placeOf(site);
@@ -142,7 +144,7 @@ class Trials {
   }
 }
 
-/** The first test files, as long as the sum of their times stays within the limit. */
+/** The first of these test files whose total duration is within the limit. */
 function likeliest<T extends Expected>(tests: readonly T[]): T[] {
   let sum_ms = 0;
   return tests.slice(0, files_max).filter(({ took_ms }, at) => {
@@ -151,7 +153,7 @@ function likeliest<T extends Expected>(tests: readonly T[]): T[] {
   });
 }
 
-/** Draws mutants evenly over the modules, without those that the compiler refuses or that are listed as equivalent. */
+/** Draws mutants evenly over the modules, without those that do not compile or that are listed as equivalent. */
 async function chosenSites(types: Compiler, { sources, sites }: Product, options: DrawOptions): Promise<Site[]> {
   const { count, seed, modules, only } = options;
   const ids = new Set(sites.map(({ id }) => id));
@@ -172,8 +174,8 @@ async function chosenSites(types: Compiler, { sources, sites }: Product, options
 }
 
 /**
- * Remembers which mutants of a product compile. In a run that finds most results in earlier runs, checking that would
- * take most of the time.
+ * Stores which mutants of a product compile. If most results of a run are stored ones, checking this again would take
+ * most of the time.
  */
 class Compiled {
   readonly #known: Map<string, boolean>;
@@ -192,7 +194,7 @@ class Compiled {
   }
 }
 
-/** Whether the word names the file: by its module, or by the end of its name. */
+/** Whether the word selects the file: as the name of its module, or as the end of its name. */
 function isMeant(path: string, word: string, names: ReadonlySet<string>): boolean {
   return names.has(word) ? moduleOf(path) === word : path.includes(`${word}.`);
 }

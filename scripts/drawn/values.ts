@@ -1,4 +1,4 @@
-// Operators on values: constants, sums, lists, fallbacks for missing values, and the order of arguments.
+// Mutation operators on values: constants, sums, lists, fallbacks for missing values, and the order of arguments.
 
 import { SyntaxKind } from "typescript/unstable/ast";
 import {
@@ -19,7 +19,10 @@ export const fallbackDropped: Operator = (node, source) => {
   return [source.replaced(node, source.of(node.left)), source.replaced(node, source.of(node.right))];
 };
 
-/** Adds one to counts and bounds only: the exact value of a time or a size, as in `96 * 1024`, is seldom promised. */
+/**
+ * Adds one to a number, but only to counts and bounds: the exact value of a time or a size, such as `96 * 1024`, seldom
+ * matters.
+ */
 export const constantOffByOne: Operator = (node, source) => {
   if (!isNumericLiteral(node)) return [];
   const { parent } = node;
@@ -47,7 +50,7 @@ export const leastForGreatest: Operator = (node, source) => {
   return other === undefined ? [] : [source.replaced(node, other)];
 };
 
-/** Changes only words that a program compares or passes on, not messages for people. */
+/** Empties a string, but only one that a program compares or passes on, not a message for people. */
 export const textEmptied: Operator = (node, source) => {
   if (!isStringLiteral(node) || node.text === "" || node.text.includes(" ")) return [];
   const { parent } = node;

@@ -1,4 +1,5 @@
-// What an incident is: what goes wrong, which alerts fire, and what their sections of the runbook say to look at.
+// The interface of an incident: how it is caused, which alerts it makes fire, and the signs that their sections of the
+// runbook name.
 
 import { until } from "../../test/harness/until.ts";
 import type { Node, Site } from "./site.ts";
@@ -12,16 +13,16 @@ export interface Incident {
 
 export interface Underway {
   /**
-   * The titles of the notices that arrive once in each channel while the incident lasts, and after its end. Absent: it
-   * has none.
+   * The titles of the notices that arrive once in each channel during the incident, and after its end. Absent if it
+   * causes none.
    */
   notices?: { begun: string[]; over: string[] };
   /**
-   * Called while the alerts fire. Returns for each alert the sign that its section of the runbook names, and whether it
-   * shows.
+   * Called while the alerts are firing. Returns for each alert the sign that its section of the runbook names, and
+   * whether the sign shows.
    */
   signs(): Promise<Record<string, Sign>>;
-  /** Ends the incident; resolves when nothing is broken any more. */
+  /** Ends the incident; resolves when everything works again. */
   mend(): Promise<void>;
 }
 
@@ -34,7 +35,7 @@ export async function has({ prometheus }: Pick<Site, "prometheus">, query: strin
   return (await prometheus.query(query)).length > 0;
 }
 
-/** Waits until the node has this many requests in progress at engines. */
+/** Waits until this many requests of the node are at engines. */
 export function inHand(site: Pick<Site, "prometheus">, { target }: Node, count: number): Promise<void> {
   const query = `sum(upstream_requests_in_flight{instance="${target}"}) >= ${count}`;
   return until(() => has(site, query), 30_000, `${count} requests in hand`);

@@ -1,13 +1,13 @@
-// Requests at a steady rate, whose outcome does not matter.
+// Sends requests at a steady rate, whatever their outcome.
 
 import type { Node } from "./site.ts";
 
 export interface Asking {
   model: string;
-  /** Directives to the simulator: what the answer is like. */
+  /** Directives that tell the simulator how to respond. */
   directives: string;
   stream?: boolean;
-  /** Whether the request has an idempotency key of its own. */
+  /** Whether each request has an idempotency key of its own, so that its response is stored. */
   isKept?: boolean;
 }
 

@@ -1,14 +1,14 @@
-// Checks which notices of an incident arrived in each channel, and that each arrived once.
+// Checks that the notices of an incident arrived in each channel, each of them once.
 
 import { until } from "../../test/harness/until.ts";
 import type { Site } from "./site.ts";
 
 type Of = Pick<Site, "channels">;
-/** The number of messages that each channel got, by the channel's name. */
+/** The number of messages that each channel has received, by the channel's name. */
 type Counts = Record<string, number>;
 
 /**
- * How long a notice may take to arrive. It is sent when its condition has lasted for 15 s, and conditions are checked
+ * How long a notice may take to arrive: it is sent when its condition has lasted for 15 s, and conditions are checked
  * every 10 s.
  */
 const arrives_ms = 60_000;
@@ -18,8 +18,8 @@ export function counted({ channels }: Of): Counts {
 }
 
 /**
- * Waits for notices with these titles in every channel. `since`: how many messages each channel had before. Returns
- * those that did not arrive, and what a channel refused.
+ * Waits for notices with these titles in every channel. `since` has the number of earlier messages per channel. Returns
+ * the titles that did not arrive, and the messages that a channel refused.
  */
 export async function arrived(site: Of, since: Counts, titles: readonly string[]): Promise<string[]> {
   const missing = () =>
@@ -33,7 +33,7 @@ export async function arrived(site: Of, since: Counts, titles: readonly string[]
   return [...missing(), ...refused];
 }
 
-/** The titles of which a channel got more than one notice. `since`: how many messages it had before. */
+/** The titles of notices that a channel got more than once. `since` has the number of earlier messages per channel. */
 export function repeated(site: Of, since: Counts, titles: readonly string[]): string[] {
   return Object.keys(site.channels).flatMap((form) =>
     titles

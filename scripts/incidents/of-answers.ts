@@ -32,7 +32,7 @@ const manyKept: Incident = {
   async begin(site) {
     const node = await site.another({ answers: "{ open_max: 10 }" });
     let isOver = false;
-    // Each client begins the next request when one ends.
+    // Each client sends its next request when the previous one has ended.
     const clients = Array.from({ length: 10 }, async () => {
       while (!isOver) await asking(node, { model: sound, directives: "tps=10 tokens=50", stream: true, isKept: true });
     });

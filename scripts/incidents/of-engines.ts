@@ -29,7 +29,7 @@ const dead: Incident = {
       }),
       async mend() {
         engines[0].set("well");
-        // The node closes a route again only when the route has answered a request.
+        // A route that failed counts as healthy (its circuit breaker is closed) only after it has served a request.
         const isKnown = async () => !(await has(site, 'upstream_routes{state!="closed"}'));
         await until(isKnown, 60_000, "the routes to close");
         for (const load of loads) await load.stop();

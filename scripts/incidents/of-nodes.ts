@@ -18,8 +18,8 @@ const killed: Incident = {
     await inHand(site, second, 5);
     await second.kill();
     return {
-      // The killed node's row in the database stays for five minutes. Only after that is the notice sent that its
-      // problem is over.
+      // The killed node's row in the database stays for five minutes, and only then the notice is sent that its problem
+      // is over.
       notices: { begun: [`The node ${second.name} has a problem`], over: [] },
       async signs() {
         const answers = await fetch(`${second.url}/livez`).then(
@@ -92,7 +92,7 @@ const workerUnstarted: Incident = {
   },
 };
 
-/** The log's lines after the last worker was lost. */
+/** The log lines after the last line about a lost worker. */
 const lastOf = (log: string) => log.slice(log.lastIndexOf('"event":"worker_lost"'));
 
 const keysTried: Incident = {

@@ -9,8 +9,8 @@ const usedUp: Incident = {
     const slug = "used-up";
     await first.command("org", "create", slug, "--plan", "unlimited");
     await first.command("limit", "set", "org", slug, "week=0.01");
-    // Shares of 50 and 80 % are enough. A limit may never be used up to 100 %: the rest may be too little for another
-    // request.
+    // Notices at 50 and 80 % are enough. A limit may never be used up completely, because the rest may not be enough
+    // for another request.
     await heardBy(channels, first, slug, "--shares", "50,80");
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
     const words = ["key", "create", "--org", slug, "--name", "evaluation", "--expires", tomorrow, "--json"];

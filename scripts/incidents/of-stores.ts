@@ -74,8 +74,8 @@ const redisAway: Incident = {
   async begin(site) {
     const { nodes, redis } = site;
     const [first] = nodes;
-    // The alert needs twenty lost connections. A node tries to connect only every two seconds, and the rule's time is
-    // cut to a thirtieth, so several more nodes are started.
+    // The alert requires twenty lost connections. A node tries to connect only every two seconds, and the rule's
+    // duration is cut to a thirtieth, so two more nodes are started.
     const more = await Promise.all([site.another(), site.another()]);
     const load = trickle(first, { model: sound, directives: "tokens=2" }, 5);
     await redis.kill();
@@ -93,8 +93,8 @@ const redisAway: Incident = {
 };
 
 /**
- * Uses a database of its own. The partition for its newest month of records is missing. A held lock keeps every node
- * from creating it.
+ * The node cannot create the ledger's partition of the newest month, because a transaction holds a lock on the table. A
+ * database of its own is used.
  */
 const upkeepHindered: Incident = {
   what: "a transaction keeps the table of records while a month is to be made",
@@ -108,7 +108,7 @@ const upkeepHindered: Incident = {
     const locking = db.transaction(async (tx) => {
       await tx.exec("lock table usage_record in share update exclusive mode");
       held.resolve();
-      // Queries now and then, because the product's own connections may not stay idle in a transaction.
+      // The transaction runs queries, because the product's own connections may not stay idle in a transaction.
       while (!isOver) await Bun.sleep(500).then(() => tx.query("select 1"));
     });
     await held.promise;
@@ -131,8 +131,8 @@ const upkeepHindered: Incident = {
 };
 
 /**
- * Uses a database of its own, in which somebody changes a total. The first check of the ledger runs a minute after the
- * node's start.
+ * A user changes a total in the database. The node checks the ledger a minute after its start, and finds the
+ * difference. A database of its own is used.
  */
 const tampered: Incident = {
   what: "somebody changes a total in the database",

@@ -1,4 +1,4 @@
-// The dashboards of a span of time, as Grafana would show them: the same panels, the same queries, drawn as SVG.
+// Draws the dashboards of a time span as SVG, with the same panels and queries as Grafana.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -73,7 +73,7 @@ function panelOf({ title, unit }: Panel, all: Line[], [start, end]: [number, num
   ].join("");
 }
 
-/** The SVG path of a line. If a value is missing, the line has a gap. */
+/** The SVG path of a line chart. If a value is missing, the line has a gap. */
 function pathOf(points: Line["points"], x: (at: number) => number, y: (value: number) => number): string {
   let isDown = false;
   return points

@@ -1,4 +1,4 @@
-// Rules and queries with their times cut to a thirtieth, so that an incident takes seconds. Thresholds and all else stay.
+// Cuts the durations in rules and queries to a thirtieth, so that an incident takes seconds. Thresholds stay unchanged.
 
 const times = 30;
 const [s_min, s_max] = [4, 30];

@@ -1,5 +1,6 @@
-// Where incidents happen: two nodes on a Postgres and a Redis that can be killed and frozen, two engines that can fail, and
-// a Prometheus that scrapes every node. Further nodes can be started for incidents that would harm these two.
+// The environment of incidents: two nodes on a Postgres and a Redis that can be killed and frozen, two engines that can
+// be made to fail, and a Prometheus that scrapes every node. More nodes can be started for incidents that would harm
+// these two.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
@@ -19,13 +20,13 @@ const secretKey = Buffer.from(new Uint8Array(32).fill(5)).toString("base64");
 const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
 
 /**
- * The lease of a node. It must be longer than the time by which a loaded machine delays a node in saving what its
- * requests have used: otherwise another node would settle the requests of a live node.
+ * The lease of a node. It must be longer than the time by which a busy machine delays a node's report of its requests'
+ * usage: otherwise another node would settle the requests of a running node.
  */
 const lease_s = 10;
 const starts_ms = 120_000;
 
-/** One model for each engine: the first engine alone serves `frail`, the second alone serves `sound`. */
+/** One model for each engine: only the first engine serves `frail`, only the second serves `sound`. */
 export const [frail, sound] = ["acme/frail", "acme/sound"] as const;
 
 export interface Node {
@@ -35,7 +36,7 @@ export interface Node {
   /** The node's name in the fleet. */
   name: string;
   key: string;
-  /** The node's own sluice.yaml. */
+  /** The path of the node's own sluice.yaml. */
   configuration: string;
   pid(): number;
   start(): Promise<void>;
@@ -51,19 +52,19 @@ export interface Node {
 export interface NodeOptions {
   database?: string;
   limits?: string;
-  /** The value of `answers` in sluice.yaml, as YAML. */
+  /** The section `answers` of sluice.yaml, as YAML. */
   answers?: string;
   descriptors?: number;
   workers?: number;
-  /** The file that has the first engine's key. */
+  /** The path of the file with the first engine's key. */
   engineKeyFile?: string;
 }
 
 export interface Site {
   nodes: [Node, Node];
   /**
-   * Starts one more node, on a database of its own, which is created if it does not exist; its configuration is not
-   * compared with the others'.
+   * Starts another node, on a database of its own, which is created if it does not exist. The node's configuration is
+   * not compared with that of the others.
    */
   another(options?: NodeOptions): Promise<Node>;
   postgres: Store;
@@ -78,7 +79,7 @@ export interface Site {
 
 export type Channels = Record<"slack" | "teams", Channel> & { mail: Mailbox };
 
-/** Sets each channel as a destination of notices, for the organization or for the fleet. */
+/** Sets each channel up as a destination of notices, for the organization or for the whole service. */
 export async function heardBy(channels: Channels, node: Pick<Node, "command">, ...words: string[]): Promise<void> {
   for (const [form, { url }] of Object.entries(channels)) {
     const where = [form === "mail" ? "--to" : "--url", url];
@@ -136,7 +137,7 @@ export async function startSite(): Promise<Site> {
     `{ job_name: others, file_sd_configs: [{ files: ["${join(folder, "others.json")}"], refresh_interval: 1s }], metric_relabel_configs: [{ source_labels: [__name__], regex: configuration_info, action: drop }, { target_label: job, replacement: sluice }] }`,
   ]);
   const areScraped = async () => (await prometheus.query('up{job="sluice"} == 1')).length === 2;
-  // Waits for the first scrapes: Prometheus sees no rise from what a counter counted before its first scrape.
+  // Waits for the first scrapes, because Prometheus sees no increase in events before a counter's first scrape.
   await until(areScraped, 30_000, "Prometheus to have asked both nodes");
   return {
     nodes: [first, second],

@@ -1,6 +1,7 @@
-// Pictures of every page of the console, for people to look at: of a company of 30 people with six weeks of requests, as a
-// member, its administrator and an operator see them, on a desk and on a phone, in light and dark. The printed table has
-// what can be measured: errors in the browser's log, length, width, and texts that do not fit.
+// Makes screenshots of every page of the console, for people to look at: a company of 30 people with six weeks of
+// requests, as a member, its administrator and an operator see it, on a desktop and on a phone, in light and dark. The
+// printed table has what can be measured: errors in the browser's log, page length and width, and texts that do not
+// fit.
 
 import Table from "cli-table3";
 import { type launchBrowser, openTab, type Tab } from "../../test/admin/console/chromium.ts";
@@ -10,7 +11,7 @@ import { type Role, signInAs } from "../../test/admin/console/node.ts";
 
 export interface Chosen {
   folder: string;
-  /** The texts that choose pages: those whose path contains one of the texts. Without a text, every page is chosen. */
+  /** Texts that select pages: those whose path contains one of them. Empty for all pages. */
   words: string[];
   roles: readonly Role[];
   widths: readonly number[];
@@ -48,7 +49,7 @@ export async function everyPage(browser: Browser, chosen: Chosen): Promise<void>
   console.log(`${rows.length} pictures in ${chosen.folder}`);
 }
 
-/** Takes pictures of the sign-in page, and of every page behind it. */
+/** Makes screenshots of the sign-in page, and of every page that the role sees after it. */
 async function pagesOf(browser: Browser, company: Company, look: Look, { folder, words }: Chosen): Promise<Row[]> {
   const { role, width, theme } = look;
   const tab = await openTab(company.url, { theme, width }, browser);
@@ -89,13 +90,13 @@ async function rowOf(tab: Tab, { path, role, width, theme }: Seen): Promise<Row>
   return [path, role, `${width} ${theme}`, `${height_px}`, errors.join("\n"), `${overflow_px}`, cut.join("\n")];
 }
 
-/** IDs in paths differ from run to run, so the names of pictures leave them out. */
+/** The name of a page's screenshot, without the IDs in the path, which differ from run to run. */
 const nameOf = (role: Role, path: string) =>
   `${role}${path.replaceAll(/[a-z]{2,4}_[0-9a-f]{32}/g, "one").replaceAll(/[^a-z0-9]+/g, "-")}`.replace(/-$/, "");
 
 const between_ms = 700;
 
-/** Sends requests all the time, so that the pages about running requests have something to show. */
+/** Sends requests until the signal, so that the pages about running requests show some. */
 async function traffic({ sluice, employees }: Company, signal: AbortSignal): Promise<void> {
   const running: Promise<unknown>[] = [];
   for (let count = 0; !signal.aborted; count += 1) {

@@ -12,7 +12,7 @@ export const rulesFolder = join(root, "deploy/prometheus");
 export interface Prometheus {
   url: string;
   query(expression: string): Promise<Series[]>;
-  /** The results of an expression at `moments` points in time between `since_ms` and now, by Prometheus' clock. */
+  /** The values of an expression at `moments` points in time between `since_ms` and now, by Prometheus' clock. */
   history(expression: string, since_ms: number, moments: number): Promise<History[]>;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface History {
 
 const program = (name: string) => debianProgram(name, { package: "prometheus", folder: "usr/bin" });
 
-/** Runs promtool in the folder of the rules. Throws if it finds something wrong. */
+/** Runs promtool in the folder of the rules. Throws if it reports an error. */
 export async function promtool(words: string[], input?: string): Promise<void> {
   const { path, env } = await program("promtool");
   const child = Bun.spawn([path, ...words], {
@@ -41,7 +41,7 @@ export async function promtool(words: string[], input?: string): Promise<void> {
   if ((await child.exited) !== 0) throw new Error(`promtool ${words.join(" ")} found something wrong`);
 }
 
-/** Starts Prometheus. `scrapes`: the entries of `scrape_configs`, one a line. */
+/** Starts Prometheus. `scrapes` has the entries of `scrape_configs`, each on a line. */
 export async function startPrometheus(folder: string, rules: string, scrapes: string[]): Promise<Prometheus> {
   const { path, env } = await program("prometheus");
   const port = await freePort();

@@ -1,5 +1,5 @@
-// Builds the executable of the previous release: the newest release in this tree's history, from the commit that released
-// it.
+// Builds the executable of the previous release, which is the newest release in the history of this commit, from the
+// commit of that release.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
@@ -9,7 +9,7 @@ import { command } from "../command.ts";
 
 const root = join(import.meta.dir, "../..");
 const limit_ms = 5 * 60_000;
-/** The file to which each release adds a line of its own (`npm run release:freeze`). */
+/** The file to which each release adds a line (`npm run release:freeze`). */
 const released = "db/migrations/released";
 
 export interface Release {
@@ -17,7 +17,7 @@ export interface Release {
   commit: string;
 }
 
-/** Thrown if the previous release cannot be built here, which is no fault of the old version or of the new one. */
+/** Thrown if the previous release cannot be built on this machine, which is not an error of either version. */
 export class NoReleaseBefore extends Error {}
 
 /**
@@ -36,7 +36,7 @@ export function releaseBefore(): Release {
   throw new NoReleaseBefore("Nothing was released before this.");
 }
 
-/** Builds the release's executable once and keeps it. Returns its path. */
+/** Builds the release's executable once and caches it. Returns its path. */
 export async function executableOf({ version, commit }: Release): Promise<string> {
   const kept = join(root, ".cache", `sluice-${version}-${commit.slice(0, 12)}`);
   if (existsSync(kept)) return kept;
@@ -57,7 +57,8 @@ export async function executableOf({ version, commit }: Release): Promise<string
 }
 
 /**
- * Links this tree's node_modules into the release's folder if both have the same packages, which saves an installation.
+ * Links this checkout's node_modules into the release's folder if both have the same packages, instead of installing
+ * them.
  */
 function takeOver(folder: string): void {
   const isSame = readFileSync(join(folder, "bun.lock"), "utf8") === readFileSync(join(root, "bun.lock"), "utf8");

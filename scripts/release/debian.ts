@@ -1,4 +1,5 @@
-// A package for Debian and Ubuntu, with the program, its service and what belongs to it by Debian's rules.
+// Builds a package for Debian and Ubuntu with the program, its systemd service, and the files that Debian's rules
+// require.
 
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,8 +14,7 @@ export function isForDebian({ name }: Target): boolean {
 }
 
 /**
- * Builds the package and returns its path. `files`: the executable, and the notices and bill of materials that go with
- * it.
+ * Builds the package and returns its path. `files` are the executable, the licence notices and the bill of materials.
  */
 export async function debianPackage(
   folder: string,
@@ -49,8 +49,8 @@ export async function debianPackage(
   return file;
 }
 
-// The text of the package's control file. Debian takes what follows a hyphen in a version for the package's revision. It
-// sorts a version with a tilde before the version without it.
+// The text of the package's control file. In a version, Debian treats the text after a hyphen as the package's
+// revision, and sorts a version with a tilde before the same version without it.
 function control(version: string, architecture: string, bytes: number): string {
   return [
     "Package: sluice",

@@ -1,4 +1,4 @@
-// The formula for Homebrew. Whoever publishes the archives supplies their address.
+// Writes the Homebrew formula. The URL of the archives is given by the person who publishes them.
 
 import type { Target } from "./targets.ts";
 
@@ -9,7 +9,7 @@ export interface Archive {
   sha256: string;
 }
 
-/** The text of the formula. `base`: the address of the folder with the archives. */
+/** The text of the formula. `base` is the URL of the folder with the archives. */
 export function formulaOf(version: string, base: string, archives: readonly Archive[]): string {
   const of = (name: string) => archives.find(({ target }) => target.name === name);
   return [

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Starts the executable of this machine, which npm installed as a package of its own: an install runs no script. Signals and
-// the way it ends are passed on.
+// Starts the executable for this platform, which npm has installed as a package of its own, because install scripts may
+// be disabled. Passes signals on, and exits as the executable did.
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -16,7 +16,7 @@ function packageName() {
   return `sluice-${system}-${process.arch}${isMusl() ? "-musl" : ""}`;
 }
 
-/** A process on glibc says its version; one on musl has none. */
+/** Node's report has the version of glibc; on musl there is none. */
 function isMusl() {
   return process.platform === "linux" && process.report.getReport().header.glibcVersionRuntime === undefined;
 }
@@ -44,9 +44,11 @@ if (path === null) {
   );
 }
 
-// A terminal sends these to the executable, too, which would take a second one for impatience.
+// On a terminal, the executable gets these signals directly from the terminal. It would take a second one as a request
+// to stop without waiting.
 const fromTerminal = ["SIGHUP", "SIGINT", "SIGQUIT"];
-// They come before the executable starts: a signal that follows at once would end this process alone.
+// The handlers are installed before the executable starts, because an early signal would otherwise end only this
+// process.
 for (const signal of isWindows ? ["SIGINT", "SIGTERM"] : [...fromTerminal, "SIGTERM", "SIGUSR2"]) {
   process.on(signal, () => {
     if (!(process.stdin.isTTY && fromTerminal.includes(signal))) child.kill(signal);
@@ -60,6 +62,7 @@ child.on("exit", (code, signal) => {
   if (signal === null) process.exit(code);
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
-  // A signal that does not end this process must not look like success.
+  // If the signal does not end this process, it exits with the code of a signal, so that this does not look like
+  // success.
   setTimeout(() => process.exit(128 + constants.signals[signal]), 1_000);
 });

@@ -1,4 +1,7 @@
-/** The section of a version in a changelog of the form of Keep a Changelog. Throws if there is none or it is empty. */
+/**
+ * The section about a version in a changelog in the format of Keep a Changelog. Throws if the section is missing or
+ * empty.
+ */
 export function notesOf(changelog: string, version: string): string {
   const sections = changelog.split(/^## /m).slice(1);
   const section = sections.find((text) => text.startsWith(`[${version}]`));

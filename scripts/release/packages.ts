@@ -1,4 +1,5 @@
-// The npm packages: one that starts the program, and one for each machine, of which npm installs the one that fits.
+// Builds the npm packages: one that starts the program, and one with the executable for each platform, of which npm
+// installs the one that fits.
 
 import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,14 +8,14 @@ import { programName, type Target } from "./targets.ts";
 
 const limit_ms = 2 * 60_000;
 
-/** Nothing is published while the licence is not decided: npm refuses to publish a package that is `private`. */
+/** The packages are `private`, which npm refuses to publish, until the licence is decided. */
 const common = { license: "UNLICENSED", private: true, engines: { node: ">=18" } };
 
 export function packageName({ name }: Pick<Target, "name">): string {
   return `sluice-${name}`;
 }
 
-/** Makes the npm package that starts the program. Returns the package's path. */
+/** Builds the npm package that starts the program, and returns the package's path. */
 export async function packLauncher(folder: string, version: string, targets: readonly Target[]): Promise<string> {
   const place = join(folder, "npm", "sluice");
   mkdirSync(place, { recursive: true });

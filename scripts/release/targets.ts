@@ -1,11 +1,11 @@
-// The machines that a release is for, and what an executable for each must look like.
+// The platforms of a release, and the format of the executable for each.
 
 export interface Target {
-  /** The ending of the names of this machine's files and packages. */
+  /** The suffix in the names of this platform's files and packages. */
   name: string;
   /** The value for `bun build --target`. */
   bun: string;
-  /** The machine in npm's terms: npm does not install a package for another machine. */
+  /** The platform in npm's terms: npm installs only packages for its own platform. */
   os: "linux" | "darwin" | "win32";
   cpu: "x64" | "arm64";
   libc?: "glibc" | "musl";
@@ -27,7 +27,7 @@ export function programName({ os }: Pick<Target, "os">): string {
   return os === "win32" ? "sluice.exe" : "sluice";
 }
 
-/** The format of an executable, by its first bytes. Null: none of the formats that a release has. */
+/** The format of an executable, recognized by its first bytes. Null if it is none of the formats of a release. */
 export function formatOf(head: Uint8Array): ExecutableFormat | null {
   const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
   if (head.byteLength < 64) return null;

@@ -1,4 +1,4 @@
-// How each package is tried: the steps that install it from its file, and the command that then starts the program.
+// The trial of each package: the steps that install it from its file, and the command that then starts the program.
 
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ export interface Try {
   end(): void;
 }
 
-/** Thrown if this machine cannot try a package, which says nothing about the package. */
+/** Thrown if this machine cannot try a package, which is not an error of the package. */
 export class CannotTry extends Error {}
 
 const limit_ms = 5 * 60_000;
@@ -26,7 +26,7 @@ const file = (name: string) => {
   return path;
 };
 
-/** Runs the program by npx, from the files of the two packages alone. */
+/** Runs the program with npx, from the files of the two packages alone. */
 async function npx(version: string): Promise<Try> {
   const { folder, environment } = onlyNode();
   return {
@@ -38,7 +38,7 @@ async function npx(version: string): Promise<Try> {
   };
 }
 
-/** Installs the program by npm install, from the files of the two packages alone. */
+/** Installs the program with npm install, from the files of the two packages alone. */
 async function npm(version: string): Promise<Try> {
   const { folder, environment } = onlyNode();
   const words = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--prefix", folder, ...packages(version)];
@@ -56,7 +56,7 @@ function packages(version: string): string[] {
   return [file(`sluice-${version}.tgz`), file(`sluice-linux-${process.arch}-${version}.tgz`)];
 }
 
-/** The environment of a machine that has only Node, and a registry that doesn't answer. */
+/** The environment of a machine that has only Node, and whose npm registry does not respond. */
 function onlyNode() {
   const folder = mkdtempSync(join(tmpdir(), "sluice-npm-"));
   const programs = join(folder, "programs");
@@ -70,7 +70,7 @@ function onlyNode() {
   return { folder, environment };
 }
 
-/** Installs the package by apt, in a new system that mmdebstrap makes. */
+/** Installs the package with apt, in a new system that mmdebstrap creates. */
 async function debian(version: string): Promise<Try> {
   mustBeRoot();
   const name = `sluice_${version}_${process.arch === "x64" ? "amd64" : process.arch}.deb`;
@@ -84,7 +84,7 @@ async function debian(version: string): Promise<Try> {
   return inChroot(root, "/usr/bin/sluice", `apt install ./${name} in a new Debian ${suite}`);
 }
 
-/** Tries the executable for musl, in a chroot that has little but musl. */
+/** Runs the executable for musl, in a chroot that contains little besides musl. */
 async function musl(version: string): Promise<Try> {
   mustBeRoot();
   if (process.arch !== "x64") throw new CannotTry("It needs an x64 processor.");
@@ -101,7 +101,7 @@ async function musl(version: string): Promise<Try> {
   return { ...inChroot(root, "/usr/bin/sluice", about), options: ["--patience=3"] };
 }
 
-/** Tries the executable for another processor, emulated: everything takes twenty times as long. */
+/** Runs the executable for arm64 in an emulator, in which everything takes twenty times as long. */
 async function arm64(version: string): Promise<Try> {
   if (process.platform !== "linux") throw new CannotTry("It needs Linux.");
   const archive = file(`sluice-${version}-linux-arm64.tar.gz`);
@@ -123,10 +123,10 @@ function cannotEmulate(failure: Error): never {
 
 export const tries: Record<string, (version: string) => Promise<Try>> = { npx, npm, debian, musl, arm64 };
 
-/** Enters the chroot with the mounts that every system has. The mounts end with the command. */
+/** A shell command that enters the chroot with /proc and /dev mounted. The mounts end with the command. */
 const entered = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"';
 
-/** Runs the program in a chroot. Temporary files are in its /tmp, and have the same path inside as outside. */
+/** Runs the program in a chroot. Temporary files are in its /tmp, whose path is the same inside and outside. */
 function inChroot(root: string, program: string, about: string): Try {
   for (const folder of ["dev", "proc", dirname(root)]) mkdirSync(join(root, folder), { recursive: true });
   symlinkSync("/", join(root, root));

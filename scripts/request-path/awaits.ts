@@ -1,6 +1,6 @@
 /**
- * Counts the awaits that are pending in the modules of `src`: a plugin of the loader puts a counter around each
- * `await`, each `for await` and each `yield*`. Load this module before any module of `src`.
+ * Counts the pending awaits in the modules of `src`: a loader plugin wraps each `await`, each `for await` and each
+ * `yield*` with a counter. This module must be loaded before any module of `src`.
  */
 import { parse } from "acorn";
 import { full } from "acorn-walk";
@@ -24,8 +24,7 @@ function awaited(value: unknown): unknown {
 }
 
 /**
- * Wraps an iterable so that each `next` is counted while it is awaited. Returns an iterable that is not asynchronous as
- * it is.
+ * Wraps an async iterable so that each `next` is counted while it is pending. Returns a synchronous iterable unchanged.
  */
 function each(iterable: AsyncIterable<unknown> | Iterable<unknown>): unknown {
   if (!(Symbol.asyncIterator in iterable)) return iterable;
@@ -55,8 +54,8 @@ function withCounters(source: string): string {
     if (one.type === "ForOfStatement" && one.await) around(one.right!, "countedEach");
     if (one.type === "YieldExpression" && one.delegate) around(one.argument!, "countedEach");
   });
-  // Inserts from the end of the code, so that earlier offsets stay right. Of nested awaits at one offset, the outer one
-  // opens first.
+  // Inserts from the end of the code, so that earlier offsets stay valid. Of nested awaits at the same offset, the
+  // outer one is opened first.
   let result = code;
   for (const { at, text } of inserts.sort((a, b) => b.at - a.at || (a.text === ")" ? 1 : -1)))
     result = result.slice(0, at) + text + result.slice(at);

@@ -1,8 +1,8 @@
 /**
- * Serves streamed chat requests by the core alone, with a key, on the embedded database, and measures the last of them.
- * `files`: prints the files of `src` of which a function ran before the client had its first byte. `awaits`: prints how
- * many awaits were pending at the engine's first byte, without those of an idle node. The counters are installed before
- * the modules of `src` are loaded.
+ * Sends streamed chat requests with a key to the core alone, on the embedded database, and measures the last ones.
+ * `files` prints the files of `src` of which a function ran before the client got its first byte. `awaits` prints the
+ * number of awaits that were pending at the engine's first byte, minus those of an idle node. The counters are
+ * installed before the modules of `src` are loaded.
  */
 import { Session } from "node:inspector";
 import { resolve } from "node:path";
@@ -14,12 +14,12 @@ const root = resolve(import.meta.dir, "../..");
 interface Measure<Result> {
   /** Called before a measured request. */
   begin(): Promise<void>;
-  /** Called once for each request, at the moment that `moment` names. */
+  /** Called once for each request, at the time that `moment` names. */
   end(): Promise<Result>;
   moment: "engineFirst" | "clientFirst";
 }
 
-/** The files of `src` of which a function ran between `begin` and `end`. */
+/** Measures the files of `src` of which a function ran between `begin` and `end`. */
 async function coverage(): Promise<Measure<string[]>> {
   const session = new Session();
   session.connect();
@@ -48,7 +48,10 @@ interface Script {
   functions: { functionName: string; ranges: { count: number; startOffset: number }[] }[];
 }
 
-/** The first function of a script is the module itself, which ran when the script was loaded. */
+/**
+ * Whether the function ran. The first function of a script is the module itself, which ran when the script was loaded,
+ * and is ignored.
+ */
 const hasRun = ({ ranges }: Script["functions"][number], at: number) => at > 0 && ranges[0]!.count > 0;
 
 async function awaits(): Promise<Measure<number>> {
@@ -66,8 +69,7 @@ async function awaits(): Promise<Measure<number>> {
 async function main(): Promise<void> {
   const what = process.argv[2];
   if (what === "files") {
-    // A file counts only if it ran in every measured request. Otherwise the node's timers, which run now and then,
-    // would add files.
+    // A file counts only if it ran in every measured request. Otherwise the node's timers would add files.
     const [first, ...others] = await measured(await coverage());
     const always = first!.filter((file) => others.every((files) => files.includes(file)));
     console.log(JSON.stringify(always.sort()));

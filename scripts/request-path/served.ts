@@ -1,5 +1,5 @@
 /**
- * A node of the core alone with one key, on the embedded database, in front of an engine that answers with a few
+ * A node of the core alone with one key, on the embedded database, in front of an engine that responds with a few
  * tokens.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -19,18 +19,18 @@ import { coreNode, modelId } from "../../test/core/core-node.ts";
 import { until } from "../../test/harness/until.ts";
 
 export interface ServedCore {
-  /** Sends a streamed chat request with the key, and reads its answer. */
+  /** Sends a streamed chat request with the key, and reads the response. */
   ask(): Promise<void>;
   /** Resolves when all requests are settled. */
   idle(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Callbacks for each request; the engine goes on when they have returned. */
+/** Callbacks for each request. The engine continues when they have returned. */
 interface Moments {
-  /** Called when the request is admitted and the engine is about to send the first byte of its answer. */
+  /** Called when the request is admitted, just before the engine sends the first byte of its response. */
   engineFirst(): Promise<void>;
-  /** Called when the client has the first byte of the answer's body. */
+  /** Called when the client has the first byte of the response body. */
   clientFirst(): Promise<void>;
 }
 

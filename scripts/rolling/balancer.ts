@@ -1,5 +1,5 @@
-// Starts a load balancer, Debian's haproxy or nginx, or Envoy from PyPI, with its file of deploy/balancers, in which only
-// the addresses are changed.
+// Starts a load balancer (Debian's haproxy or nginx, or Envoy from PyPI) with its configuration file from
+// deploy/balancers, in which only the addresses are changed.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,11 +13,11 @@ const root = join(import.meta.dir, "../..");
 
 interface Kind {
   file: string;
-  /** Finds the balancer's program, or fetches it. */
+  /** Finds the balancer's program, or downloads it. */
   program(): Promise<Program>;
   /** The program's arguments for this configuration file and folder. */
   words(file: string, folder: string): string[];
-  /** The text of the file of deploy/balancers, changed to listen on this port. */
+  /** Changes the text of the configuration file so that the balancer listens on this port. */
   listening(text: string, port: number): string;
   version: string;
 }
@@ -94,7 +94,7 @@ function configuration({ file, listening }: Kind, port: number, ports: number[])
   if (!text.includes(`${port}`)) throw new Error(`${file} does not say where it listens`);
   for (const [index, node] of ports.entries()) {
     const name = `sluice-${index + 1}`;
-    // A node's address as haproxy and nginx write it, and as Envoy does.
+    // The address of a node in the syntax of haproxy and nginx, and in that of Envoy.
     const places = [`${name}:8080`, `address: ${name}, port_value: 8080`];
     const place = places.find((each) => text.includes(each));
     if (!place) throw new Error(`${file} names no ${name}`);
@@ -107,5 +107,5 @@ function bound(text: string, port: number): string {
   return text.replace(/^(\s*(?:bind|listen)) :?8080/m, `$1 127.0.0.1:${port}`);
 }
 
-/** Folders for nginx's temporary files, since Debian's own belong to an installed nginx. */
+/** Settings of folders for nginx's temporary files, because Debian's default folders belong to an installed nginx. */
 const ownFolders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((what) => `${what}_temp_path ${what};`);

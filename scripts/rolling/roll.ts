@@ -1,18 +1,18 @@
-// One roll: under load, each node in turn is stopped and started again, with the same build or another.
+// One rolling restart: under load, each node in turn is stopped and started again, with the same build or another one.
 
 import type { Fleet } from "./fleet.ts";
 import { startLoad, type Tally } from "./load.ts";
 
 export interface RollOptions {
-  /** The balancer's address. */
+  /** The URL of the balancer. */
   url: string;
-  /** The command that starts the nodes from now on. */
+  /** The command with which the nodes are started from now on. */
   words: string[];
   streams: number;
   requests_per_second: number;
-  /** How long one stream takes: less than the time to drain, and longer than the drain's delay. */
+  /** The duration of one stream: shorter than the drain, and longer than the delay before it. */
   stream_s: number;
-  /** The pause after a node's restart, so that it gets traffic again before the next node stops. */
+  /** The pause after a node's restart, so that it gets requests again before the next node is stopped. */
   settle_ms: number;
   tell(line: string): void;
 }
@@ -40,7 +40,7 @@ export async function roll(fleet: Fleet, options: RollOptions): Promise<Rolled> 
   return { tally: load.tally, took_ms: performance.now() - began };
 }
 
-/** The number of usage windows whose sums differ from the records of requests. */
+/** The number of usage windows whose totals differ from the sums of the requests' records. */
 export async function differences(fleet: Fleet, words: string[]): Promise<number> {
   return (await fleet.json<unknown[]>(words, "usage", "check")).length;
 }

@@ -1,4 +1,4 @@
-/** The anchor of a heading, as code hosts make it. The site uses the same anchors, so that a link works in both. */
+/** The anchor of a heading, as code hosts generate it. The site uses the same anchors, so that a link works on both. */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

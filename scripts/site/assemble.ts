@@ -1,5 +1,5 @@
-// Assembles the folder from which VitePress builds the site: the documents of this repository with links that lead within
-// the site, pages of both API contracts, and the configuration in `site`.
+// Assembles the folder from which VitePress builds the site: the documents of this repository with links that work
+// within the site, pages for both API contracts, and the configuration in `site`.
 
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
@@ -8,8 +8,8 @@ import { type Contract, type Page, pagesOf } from "./contract.ts";
 export const folder = ".cache/site";
 
 /**
- * Files that a page links to, and that a reader can use alone. The site offers them as downloads; a link to another
- * file becomes its name.
+ * Files that pages link to, and that are useful on their own. The site offers them as downloads; a link to any other
+ * file is replaced by the file's name.
  */
 const downloads = [
   "contract/openapi.json",
@@ -40,7 +40,7 @@ export function pagePaths(): Map<string, string> {
   ]);
 }
 
-/** A document's text, with links that work on its page of the site. */
+/** The text of a document for its page of the site, with working links. */
 export function pageText(from: string, text: string, pages: ReadonlyMap<string, string>): string {
   const page = pages.get(from)!;
   const outsideCode = text.split(/(^ *```[\s\S]*?^ *```$)/gm);

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, posix } from "node:path";
 
-/** Questions of readers, each with the page that must be among the first that the search shows. */
+/** Questions of readers, each with the page that must be among the first results of the search. */
 export const questions: readonly (readonly [question: string, page: string])[] = [
   ["how do I connect Claude Code", "/clients"],
   ["limit what a key can use", "/start"],
@@ -19,7 +19,7 @@ export const questions: readonly (readonly [question: string, page: string])[] =
   ["alerts in Prometheus", "/operating"],
 ];
 
-/** Links and anchors that lead nowhere within the site, and files that a page would load from another host. */
+/** Links and anchors without a target within the site, and files that a page would load from another host. */
 export function deadLinksOf(root: string): string[] {
   const paths = [...new Bun.Glob("**/*.html").scanSync({ cwd: root })].sort();
   const pages = new Map(paths.map((path) => [path, readFileSync(join(root, path), "utf8")]));

@@ -1,4 +1,4 @@
-// The site's pages of an API contract (OpenAPI): one for each tag of its operations, and one with its schemas.
+// Writes the site's pages of an API contract (OpenAPI): one for each tag of operations, and one with the schemas.
 
 export interface Page {
   /** The page's path, relative to the pages of the site. */
@@ -33,7 +33,7 @@ export interface Contract {
 }
 
 const methods = ["get", "post", "put", "patch", "delete"];
-/** How many levels of nested fields are listed; a field on the last level has its type alone. */
+/** The number of levels of nested fields that are listed. For a field on the last level, only its type is shown. */
 const depth_max = 4;
 
 export function pagesOf(contract: Contract, folder: string): Page[] {
@@ -113,7 +113,7 @@ function fieldTable(rows: readonly string[]): string {
   return ["| field | type | required | |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-/** The rows of a table: one for each field, and one for each field that it contains. */
+/** The rows of a table: one for each field, followed by those of its nested fields. */
 function fieldRows(schema: Schema, before: string, depth: number): string[] {
   const properties = (schema.properties ?? {}) as Record<string, Schema>;
   const required = (schema.required ?? []) as string[];
@@ -129,7 +129,7 @@ function fieldRows(schema: Schema, before: string, depth: number): string[] {
   });
 }
 
-/** The type of a schema in words, with links to named types. */
+/** The type of a schema as text, with links to named types. */
 export function typeOf(schema: Schema): string {
   if (typeof schema.$ref === "string") {
     const name = schema.$ref.split("/").at(-1)!;

@@ -1,4 +1,4 @@
-// THIRD_PARTY_NOTICES: the licence of everything that is inside the executable, in full.
+// Writes THIRD_PARTY_NOTICES: the full licences of everything that is in the executable.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,8 +9,8 @@ const apache = "node_modules/@electric-sql/pglite/LICENSE";
 const rule = "-".repeat(100);
 
 /**
- * The text of the notices. Throws if the licence of a package is not known: such a package must not be shipped before
- * somebody has looked at it.
+ * The text of the notices. Throws if the licence of a package is unknown: such a package must not be shipped before a
+ * person has checked it.
  */
 export function noticesOf(packages: readonly Package[], versions: { bun: string; postgres: string }): string {
   const sections = [
@@ -32,7 +32,7 @@ function licenceOf(one: Package): string {
     .filter((file) => /^(licen[cs]e|copying|copyright|notice)/i.test(file))
     .sort();
   const own = files.map((file) => readFileSync(join(folder!, file), "utf8").trim());
-  // If the package has no licence text of its own, take the text of the licence that its manifest names.
+  // If the package contains no licence text, the text of the licence that its manifest names is used.
   const text = own.length > 0 ? own.join("\n\n") : `By ${author}.\n\n${textOf(name, license)}`;
   if (inside.length === 0) return text;
   const names = inside.map((it) => (it.version ? `${it.name} ${it.version}` : it.name));

@@ -1,23 +1,20 @@
-// What an executable is made of: the packages whose files the bundler took, and what else is inside.
+// Lists the contents of an executable: the packages whose files the bundler included, and the packages within those.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface Package {
   name: string;
-  /**
-   * The version; null for a package bundled inside another, if that other package names only a range of versions for
-   * it.
-   */
+  /** The version; null for a package bundled in another one that states only a range of versions for it. */
   version: string | null;
-  /** The licence as the package's makers name it, mostly an SPDX id; null if they name none. */
+  /** The licence that the package's manifest states, usually an SPDX ID; null if it states none. */
   license: string | null;
   author: string;
-  /** The folder in which the package is unpacked; null for a package inside another. */
+  /** The folder of the package; null for a package that is bundled in another one. */
   folder: string | null;
-  /** The hash of the package's archive from the lock file, such as `sha512-…`. */
+  /** The hash of the package's archive in the lock file, such as `sha512-…`. */
   integrity: string | null;
-  /** The packages that the makers bundled into this one. */
+  /** The packages that are bundled in this one. */
   inside: Package[];
 }
 
@@ -29,7 +26,7 @@ interface Manifest {
   dependencies?: Record<string, string>;
 }
 
-/** The packages of a bundle, from the bundler's metafile, sorted by name. */
+/** The packages in a bundle, read from the bundler's metafile, sorted by name. */
 export function bundledPackages(metafile: string): Package[] {
   const { inputs } = JSON.parse(metafile) as { inputs: Record<string, unknown> };
   const folders = new Set(Object.keys(inputs).flatMap((path) => folderOf(path) ?? []));
@@ -39,7 +36,7 @@ export function bundledPackages(metafile: string): Package[] {
     .sort((one, other) => order(`${one.name}@${one.version}`, `${other.name}@${other.version}`));
 }
 
-/** The version of Postgres in PGlite's program, as the program itself reports it. */
+/** The version of Postgres in PGlite, as reported by its program. */
 export function postgresVersion(): string {
   const program = readFileSync("node_modules/@electric-sql/pglite/dist/pglite.wasm", "latin1");
   const version = /PostgreSQL (\d+\.\d+)/.exec(program)?.[1];
@@ -48,7 +45,7 @@ export function postgresVersion(): string {
 }
 
 /**
- * The folder of the package to which a file belongs: node_modules/a/node_modules/@b/c/x.js →
+ * The folder of the package that contains a file: node_modules/a/node_modules/@b/c/x.js →
  * node_modules/a/node_modules/@b/c
  */
 function folderOf(path: string): string | null {
@@ -63,7 +60,10 @@ function packageIn(folder: string, sums: Map<string, string>): Package {
   return { name, version, license, author: maker, folder, integrity, inside: insideOf(manifest) };
 }
 
-/** The packages that are already bundled inside this one. package.json replaces each of them by an empty package. */
+/**
+ * The packages that are already bundled in this one. The `overrides` of package.json replace each of them by an empty
+ * package.
+ */
 function insideOf({ dependencies = {} }: Manifest): Package[] {
   const { overrides = {} } = JSON.parse(readFileSync("package.json", "utf8")) as { overrides?: Record<string, string> };
   return Object.entries(dependencies)
@@ -74,7 +74,7 @@ function insideOf({ dependencies = {} }: Manifest): Package[] {
     });
 }
 
-/** The integrity of each `name@version` in the lock file. */
+/** The integrity hashes in the lock file, by `name@version`. */
 function integrities(): Map<string, string> {
   const entries = readFileSync("bun.lock", "utf8").matchAll(/^ {4}".+": \["([^"]+@[^"@]+)", .*"(sha512-[^"]+)"\],?$/gm);
   return new Map([...entries].map(([, key, sum]) => [key!, sum!]));

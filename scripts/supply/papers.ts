@@ -1,4 +1,5 @@
-// What is handed on with an executable: the notices, the bill of materials, and the checksums.
+// Writes the files that are distributed with an executable: the licence notices, the bill of materials, and the
+// checksums.
 
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +13,7 @@ const sums = "SHA256SUMS";
 
 /**
  * Writes the notices, the bill of materials and the checksums for all executables in the folder, whose names begin with
- * `sluice`. Equal inputs give equal files.
+ * `sluice`. The same inputs give the same files.
  */
 export function writePapers({
   folder,

@@ -1,4 +1,5 @@
-// The bill of materials: CycloneDX 1.6, JSON. Without a date and a serial number, so that equal inputs give equal bytes.
+// Writes the bill of materials in CycloneDX 1.6 JSON. It has no date and no serial number, so that the same inputs give
+// the same bytes.
 
 import type { Package } from "./packages.ts";
 
@@ -10,7 +11,7 @@ interface Contents {
   postgres: string;
 }
 
-/** Returns the bill of materials as text. Pure. */
+/** The text of the bill of materials. Pure. */
 export function sbomOf({ version, packages, bun, postgres }: Contents): string {
   const root = { type: "application", "bom-ref": "sluice", name: "sluice", version };
   const components = [
