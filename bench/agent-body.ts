@@ -1,6 +1,6 @@
-// Request bodies as clients send them, in each protocol: a small one, and an agent's of 66 KB. The agent's body is made up
-// like recorded ones: a long instruction, two dozen tools with schemas, and turns with calls whose arguments and results
-// are JSON and source text.
+// Request bodies like those of real clients, in each protocol: a small one, and an agent's of 66 KB. The agent's body
+// is generated after recorded ones: a long instruction, two dozen tools with schemas, and turns with tool calls whose
+// arguments and results are JSON and source code.
 
 import type { Protocol } from "./speed/asks.ts";
 
@@ -48,7 +48,7 @@ const turn = (at: number): Turn => ({
   result: source.repeat(9),
 });
 
-/** The names that a protocol gives to the parts of a request. */
+/** The format of a protocol's request: its field names and the objects of its parts. */
 interface Words {
   cap: string;
   question(text: string, instruction: string | null): object;
@@ -131,11 +131,11 @@ export interface BodyOptions {
   protocol: Protocol;
   model: string;
   isStreamed: boolean;
-  /** The most output tokens that the client asks for. Null: the client sets no maximum, if its protocol allows that. */
+  /** The limit on output tokens that the client sends. Null: it sends none, if its protocol allows that. */
   cap: number | null;
 }
 
-/** The body of an agent's conversation whose first question is `text`. With 21 turns it has 66 KB. */
+/** The body of an agent's conversation whose first question is `text`. With 21 turns it is 66 KB long. */
 export function agentBody(text: string, options: BodyOptions, turns_count = 21): string {
   const { question, turns, tool: written, choice } = words[options.protocol];
   const { into, list } = turns(Array.from({ length: turns_count }, (_, at) => turn(at)));

@@ -1,8 +1,8 @@
 /**
- * Compares what a batch of the ledger costs if keys, people and teams have limits with what it costs if none of them
- * has. All run on one Postgres, and the organizations get batches in turn, so that other load on the machine affects
- * all of them alike. Reports the CPU of the backend that runs the batches, from the kernel's own count, and the median
- * of its ratios to other batches of the same turn.
+ * Compares the cost of a batch of the ledger with limits on keys, people and teams to the cost without any. All batches
+ * run on one Postgres, and the organizations get batches in turn, so that other load on the machine affects them
+ * equally. Reports the CPU time of the backend that runs the batches, as the kernel counts it, and the median of its
+ * ratios to other batches of the same turn.
  *
  * Run: bun bench/budgets.ts --seconds 30 --pairs 4
  */
@@ -46,11 +46,14 @@ interface Case {
   cpu_us: number[];
 }
 type Limit = (id: string, team: string | null, budget: Partial<Budget>) => Promise<void>;
-/** Makes the person the owner of the key; returns the subject id of the person. */
+/** Makes the person the owner of the key. Returns the ID of the person's ledger subject. */
 type Own = (key: string, person: string) => Promise<string>;
-/** Raises the weekly limit of a key; without a key, that of the organization's plan, which all keys share. */
+/** Temporarily raises the weekly limit of a key, or without a key that of the organization, which all keys share. */
 type Lift = (key?: string) => Promise<unknown>;
-/** Sets a limit for the model that all requests use: for the subject `parent` or, without it, for the organization. */
+/**
+ * Sets a limit for the model that all requests use: for the ledger subject `parent`, or without it for the
+ * organization.
+ */
 type LimitModel = (parent?: string) => Promise<unknown>;
 
 type Prepare = (keys: string[], limit: Limit, own: Own, lift: Lift, limitModel: LimitModel) => Promise<unknown>;
@@ -147,7 +150,7 @@ const cases = [
   }),
 ];
 
-/** Gives the key a person and a team of its own. */
+/** Assigns the key to a new person and a new team. */
 async function staffed(key: string, limit: Limit, own: Own): Promise<{ person: string; team: string }> {
   const team = Bun.randomUUIDv7();
   const person = await own(key, Bun.randomUUIDv7());

@@ -1,19 +1,19 @@
-// The cost of streams by load, and how many one core can serve: `bun bench/capacity.ts [LOAD…] [--rounds N] [--targets
-// NAMES] [--others] [--pauses 0,25,50,100]`. A load is the number of streams at any time and the milliseconds between their
-// tokens: `256x25 128x8`. With `128x25+256`, 256 more streams start together once a second; their times are not counted.
-// The targets take turns, round by round, and the bench prints the CPU of the process for each event, the time to the first
-// token and the gaps between tokens.
+// Measures the cost of streams under a given load, and how many streams one core can serve: `bun bench/capacity.ts
+// [LOAD…] [--rounds N] [--targets NAMES] [--others] [--pauses 0,25,50,100]`. A load is the number of concurrent streams
+// and the milliseconds between their tokens: `256x25 128x8`. With `128x25+256`, 256 more streams start together once a
+// second; their times are not counted. The targets take turns, round by round. Prints the CPU time of the process per
+// event, the time to the first token and the gaps between tokens.
 //
-// Without a load, it does what `npm run bench -- --only capacity` does: at 25 and 8 ms a token, it searches for the most
-// events a second at which the first token's p99 is at most 100 ms more than the engine takes, and the gap's p99 below the
-// set gap + the longest pause + 150 ms. A pause is a time in which a node does not read an engine's socket, so that events
-// come together.
+// Without a load, it does the same as `npm run bench -- --only capacity`: at 25 and 8 ms per token, it searches for the
+// highest rate of events at which the 99th percentile of the time to the first token is at most 100 ms above the
+// engine's, and that of the gaps is below the set gap + the longest pause + 150 ms. A pause is a time in which a node
+// does not read an engine's socket, so that several events are read together.
 //
-// The targets are a process that passes requests on; nginx and Envoy if they can be found; the node's own engine client and
-// event streams, which pass bytes on without counting tokens; and a node on Postgres and Redis with every limit on, with
-// pauses and without. With `--others`, Portkey and LiteLLM run too. `--targets` names the targets to run, separated by
-// commas; `--pauses` runs only nodes that always pause for that many milliseconds. TEST_SLUICE and TEST_SLUICE_BEFORE name
-// executables, as for `npm run bench`.
+// The targets are a process that only passes requests on; nginx and Envoy if they can be found; the node's own engine
+// client and event streams, which pass bytes on without counting tokens; and a node on Postgres and Redis with every
+// limit on, with and without pauses. With `--others`, also Portkey and LiteLLM. `--targets` selects targets by name,
+// separated by commas; `--pauses` measures only nodes that always pause for that many milliseconds. TEST_SLUICE and
+// TEST_SLUICE_BEFORE name executables, as for `npm run bench`.
 
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";

@@ -1,5 +1,5 @@
-// Compares what is charged for inputs that no engine reports with their real token counts: docs/metering.md has the table.
-// `bun bench/charges.ts`
+// `bun bench/charges.ts`: compares the charges for inputs whose engine reports no usage with the real token counts.
+// docs/metering.md has the table.
 
 import { tokenizerNames } from "../src/core/inference/model.ts";
 import { countedError, expectedError } from "../test/core/usage/charges.ts";

@@ -1,6 +1,6 @@
-// Fills a migrated database for the bench of the console: the records of bench/requests-fill.ts, and the other data that
-// the pages show: daily roll-ups, plans, teams, keys, people, and what each organization has used in its current session,
-// week and month.
+// Fills a migrated database for the console's benchmark: with the records of bench/requests-fill.ts, and the other data
+// that the pages show: daily roll-ups, plans, teams, keys, people, and each organization's usage in its current
+// session, week and month.
 
 import type { Lane } from "../src/stores/postgres/database.ts";
 import { fillRequests, uuidFor, withoutRollUpKey } from "./requests-fill.ts";
@@ -14,8 +14,8 @@ export async function fillConsole(lane: Lane, { records, organizations }: Fillin
   await fillRequests(lane, records, organizations);
   const restoring = await withoutRollUpKey(lane, "usage_day");
   for (const text of [...days, ...restoring, ...beside]) await lane.query(text);
-  // Vacuums and freezes the tables, as upkeep has done in a database that has grown. An index then finds the rows of a
-  // month, which lie side by side.
+  // Vacuums and freezes the tables, as upkeep would have done in a database that has grown over time. The rows of a
+  // month are stored next to each other, so an index finds them with few reads.
   for (const table of ["usage_day", "usage_total"]) await lane.query(`vacuum (analyze, freeze) ${table}`);
 }
 

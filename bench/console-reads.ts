@@ -1,5 +1,5 @@
-// What the console's reports read from a database that bench/console.ts has filled: for each statement the rows that it
-// used, those that it passed over, blocks and milliseconds. Only the milliseconds depend on how busy the machine is.
+// Measures how much the console's reports read from a database that bench/console.ts has filled: for each statement,
+// the rows used, the rows skipped, blocks and milliseconds. Only the milliseconds depend on the machine's load.
 
 import Table from "cli-table3";
 import type { ReportQuery } from "../src/admin/store/report.ts";
@@ -23,7 +23,7 @@ interface Explained {
 }
 
 /**
- * The start of the month `back` months ago by Berlin's clocks, to the hour. For a reader in that time zone, the
+ * The start of the month `back` months ago in Berlin's time zone, in full hours. For a user in that time zone, the
  * console's days begin at midnight there.
  */
 function monthInBerlin(back: number): Date {
@@ -39,7 +39,7 @@ const months = 13;
 const zone = "Europe/Berlin";
 const [yearAgo, lastMonth, thisMonth, end] = [months - 1, 1, 0, -1].map(monthInBerlin) as [Date, Date, Date, Date];
 
-/** The reports as the page Usage requests them. */
+/** The reports that the usage page requests. */
 const reports: Record<string, Omit<ReportQuery, "organizationId" | "rows_max">> = {
   "a month by model and day": { by: ["model", "day"], zone, from: thisMonth, to: end, groups_max: 7 },
   "the month before by day": { by: ["day"], zone, from: lastMonth, to: thisMonth },
@@ -73,8 +73,8 @@ export async function printReads(db: Database): Promise<void> {
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
 /**
- * Returns the part of a database that a report needs, which runs EXPLAIN on each statement of the report before the
- * statement itself, and adds the plan to `found`.
+ * Returns a database object for the reports that runs EXPLAIN on each statement before the statement itself, and adds
+ * the plan to `found`.
  */
 function explaining(db: Database, found: Explained[]): Database {
   const explained = (tx: Transaction) => ({

@@ -1,11 +1,11 @@
-// How the console fares with 10,000 organizations and 13 months of records: `bun bench/console.ts URL [records] [watched s]
-// [words of paths]`. A database without records is filled first (bench/console-fill.ts; 20 million unless said: 11 GB, and
-// 15 to 40 minutes). A node serves it. A real browser opens each page anew, several times, and then the next part of each
-// list. For both, the bench prints the median and the longest time until all of the page is there, in milliseconds. It
-// splits the longest time of a next part into the time that the store took (if it has pg_stat_statements), the rest of the
-// time of the node, and that of the browser. Then it prints what the reports of the page Usage read
-// (bench/console-reads.ts). At the end 20 people, each with a session of their own, watch the page of the fleet, and the
-// CPU of the node is compared with its CPU without them.
+// Measures the console with 10,000 organizations and 13 months of records: `bun bench/console.ts URL [records] [watched
+// s] [words of paths]`. A database without records is filled first (bench/console-fill.ts; by default 20 million
+// records: 11 GB, and 15 to 40 minutes). A node serves it. A real browser opens each page several times without a
+// cache, and then the next part of each list. For both, the bench prints the median and the longest time until the page
+// is complete, in milliseconds. It splits the longest time of a next part into the time of the database (if it has
+// pg_stat_statements), the rest of the node's time, and the browser's time. Then it prints how much the reports of the
+// usage page read (bench/console-reads.ts). At the end, 20 people, each with a session of their own, watch the fleet
+// page, and the node's CPU time is compared with that without them.
 
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
@@ -33,7 +33,8 @@ if (!has!.some) {
   await fillConsole(lane, { records: Number(records), organizations });
   await lane.close();
 }
-// The node that this bench starts creates an organization named `test`; renames the one from an earlier run.
+// A node started by an earlier run of this bench created an organization named `test`. It is renamed, because the new
+// node creates one of the same name.
 await db.query("update organization set slug = 'test-' || extract(epoch from now())::bigint where slug = 'test'");
 const [{ id: request }] = (await db.query<{ id: string }>(
   "select 'req_' || replace(request_id::text, '-', '') as id from usage_record order by request_id desc limit 1",
@@ -73,8 +74,8 @@ const pages = [
 ];
 
 /**
- * Measures the time from the click on the link to the next part of a list until its rows are shown, and how much of it
- * the requests took. Null: there is no next part. It is an expression that the page evaluates, since a click by the
+ * JavaScript that measures the time from the click on the link to a list's next part until its rows are shown, and how
+ * much of it the requests took. Null: there is no next part. The page evaluates it, because a click by the browser's
  * driver takes some 50 ms by itself.
  */
 const nextPart = `new Promise((resolve) => {
@@ -142,7 +143,7 @@ function partsOf(took: Took | undefined): string {
   return [store_ms, http_ms - store_ms, whole_ms - http_ms].map((ms) => ms.toFixed(0)).join(", ");
 }
 
-/** The total time that all statements have taken in the store so far; 0 if the store has no pg_stat_statements. */
+/** The total time of all statements in the database so far; 0 if it has no pg_stat_statements. */
 async function store_ms(): Promise<number> {
   const [{ has }] = (await db.query<{ has: boolean }>(
     "select to_regclass('pg_stat_statements') is not null as has",
@@ -168,8 +169,8 @@ function rendered(took: number[]): string[] {
 }
 
 /**
- * Prints how much more CPU the node uses while people watch a page. Requests run all the while, so that each event sent
- * to the watchers has a change to report.
+ * Prints how much more CPU time the node uses while people watch a page. Requests run during the measurement, so that
+ * each event sent to the watchers has a change to report.
  */
 async function printWatchers({ provider }: PeopleNode, length_s: number): Promise<void> {
   const sessions = [];

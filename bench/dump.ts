@@ -1,7 +1,7 @@
-// Measures how a pg_dump slows requests down: `bun bench/dump.ts URL [requests a second] [seconds]`, on a database that
-// bench/scale.ts has filled. One node, an engine that answers after 20 ms, ten organizations, and requests at a steady
-// rate. There are three phases: some quiet seconds; a pg_dump, until it has ended or the given seconds have passed; and
-// quiet seconds again.
+// Measures how much a pg_dump slows requests down: `bun bench/dump.ts URL [requests a second] [seconds]`, on a database
+// that bench/scale.ts has filled. There are one node, an engine that responds after 20 ms, ten organizations, and
+// requests at a steady rate. There are three phases: some seconds without a dump; a pg_dump, until it has ended or the
+// given seconds have passed; and seconds without a dump again.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

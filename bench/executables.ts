@@ -1,9 +1,9 @@
-// Compares the costs of executables of Sluice: `bun bench/executables.ts [--seconds N] [--only IDS] NAME=PATH NAME=PATH …`.
-// Each runs as a node on Postgres and Redis, with every limit on. In each round, every executable takes a turn of small
-// requests and one of streams. With `--only`, which names scenarios of `npm run bench` with commas, it takes a turn of each
-// of these. The rounds go on until the seconds since the start are over. It prints the CPU of a request and of a streamed
-// token, and the median of the ratios to the first executable in the same round. Name the first one twice: the difference
-// between two processes of one program is noise, which no change caused.
+// Compares the costs of executables of Sluice: `bun bench/executables.ts [--seconds N] [--only IDS] NAME=PATH NAME=PATH
+// …`. Each runs as a node on Postgres and Redis, with every limit on. In each round, each executable gets a slice of
+// small requests and a slice of streams. With `--only`, which names scenarios of `npm run bench`, separated by commas,
+// it gets a slice of each of these instead. Rounds are repeated until the given seconds have passed. Prints the CPU
+// time of a request and of a streamed token, and the median of the ratios to the first executable in the same round.
+// Name the first executable twice to see the noise: the difference between two processes of the same program.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -54,7 +54,7 @@ async function main(): Promise<void> {
   console.log(`${busy.toFixed(2)} cores were busy before, ${costs.length} rounds`);
 }
 
-/** Runs all executables once. A different one goes first in each round. */
+/** Measures all executables once. A different one goes first in each round. */
 async function roundOf(driven: ReadonlyMap<string, Driven>, round: number, length_s = slice_s): Promise<Cost[]> {
   const all = [...driven];
   const ordered = all.map((_, at) => all[(at + round) % all.length]!);

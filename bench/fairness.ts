@@ -1,10 +1,10 @@
-// How quiet organizations fare beside a noisy one, which sends 32 times the load of each, at a full engine: `bun
-// bench/fairness.ts [seconds a run] [nodes]`. Several nodes get the requests in turn and share the limit (`scope: fleet`)
-// on a Postgres and a Redis. Sluice and the engine talk over real sockets. The engine works on 32 requests at once, makes
-// others wait in the order in which they came, and needs 600 to 1,000 ms until the first part of its answer and another 800
-// to 2,400 ms until the end. Each run prints the times to the first part for the quiet and the noisy organizations. There
-// are four runs: the quiet ones alone; both, without a limit in Sluice; with a limit; and with a limit of which
-// `reserved_percent` is kept free.
+// Measures how a noisy organization, with 32 times the load of any other, affects quiet ones at an engine that is at
+// its limit: `bun bench/fairness.ts [seconds a run] [nodes]`. Several nodes get the requests in turn and share the
+// limit (`scope: fleet`) on a Postgres and a Redis. Sluice and the engine communicate over real sockets. The engine
+// works on 32 requests at a time, queues others in the order of their arrival, and takes 600 to 1,000 ms until the
+// first part of its response and another 800 to 2,400 ms until the end. Each run prints the times to the first part for
+// the quiet and the noisy organizations. The four runs are: the quiet ones alone; both, without a limit in Sluice; with
+// a limit; and with a limit of which `reserved_percent` is reserved.
 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const slots = 32;
 const quiet_count = 4;
 const quiet_per_s = 0.5;
 const noisy_per_s = 32 * quiet_per_s;
-/** The number of clients of the noisy organization, each of which waits for its answer. */
+/** The number of clients of the noisy organization. Each sends its next request when it has its response. */
 const noisy_clients = 4 * slots;
 const bounds_ms = [700, 800, 900, 1_000, 1_100, 1_200, 1_300, 1_500, 2_000, 3_000, 5_000, 7_500, 10_000];
 
@@ -35,7 +35,7 @@ function startEngine() {
   let most = 0;
   const line = new Set<() => void>();
 
-  /** Waits for a free slot and resolves with the function that frees it; null if the caller has disconnected before. */
+  /** Waits for a free slot, and resolves with a function that frees it; null if the caller has disconnected before. */
   async function entered(signal: AbortSignal): Promise<(() => void) | null> {
     if (running >= slots) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -68,7 +68,7 @@ function startEngine() {
             for (const part of [said("is well"), ...ended]) controller.enqueue(part);
             controller.close();
           } catch {
-            // The caller has disconnected. Its slot must still be freed, or the engine has fewer slots after each
+            // If the caller has disconnected, its slot must be freed, or the engine would lose a slot at each
             // disconnect.
           } finally {
             leave();
@@ -86,7 +86,7 @@ function startEngine() {
   return { url: `http://127.0.0.1:${server.port}/v1`, mostSince, stop: () => server.stop(true) };
 }
 
-/** The milliseconds until the first part came, or the reason why none did. */
+/** The milliseconds until the first part arrived, or the reason why none did. */
 async function firstPart(sluice: Sluice, key: string, model: string): Promise<number | string> {
   const asked_ms = performance.now();
   const response = await fetch(`${sluice.url}/v1/chat/completions`, {
@@ -115,7 +115,7 @@ interface Load {
   failed: Map<string, number>;
 }
 
-/** Sends requests at a random (Poisson) spacing with the given mean rate, for the given number of seconds. */
+/** Sends requests at random (Poisson) intervals with the given mean rate, for the given number of seconds. */
 async function load(
   ask: () => Promise<number | string>,
   per_s: number,
@@ -176,7 +176,7 @@ async function main(): Promise<void> {
         config,
         store: "pglite",
         ...(env && { env }),
-        // The further nodes use the first one's data folder, and so find the organizations that it creates.
+        // The other nodes use the first node's data folder, and so find the organizations that it creates.
         ...(nodes.length > 0 && { dataDir: join(tmpdir(), `sluice-fairness-${nodes.length}`) }),
       }),
     );
@@ -207,7 +207,7 @@ async function main(): Promise<void> {
     style: { head: [], border: [], compact: true },
   });
   let alone_ms = Number.NaN;
-  // Warms up, so that whatever is created only once is created now.
+  // These requests warm the nodes up, so that everything that is created only once exists before the measurement.
   await Promise.all(Array.from({ length: slots }, () => firstPart(nextNode(), nextQuiet(), "acme/unlimited")));
   for (const { name, model, isNoisy } of runs) {
     const both = [

@@ -1,7 +1,7 @@
-// What a flood of made-up keys costs those who have a real one: `bun bench/forged-keys.ts [seconds] [requests a second]`.
-// One node with the embedded database, then one on Postgres; on each, quiet rounds and rounds under 100 and 1,500 connections
-// take turns, in one run. A forged key has a valid checksum, and no two are the same. With TEST_SLUICE_BEFORE, an older
-// binary takes turns with this one.
+// Measures how a flood of made-up keys affects clients with real keys: `bun bench/forged-keys.ts [seconds] [requests a
+// second]`. It uses one node with the embedded database, and then one on Postgres; on each, rounds without a flood
+// alternate with rounds under 100 and 1,500 connections. Each forged key has a valid checksum, and no two are the same.
+// With TEST_SLUICE_BEFORE, an older binary takes turns with this one.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,9 @@ const seconds = Number(process.argv[2] ?? 5);
 const rate = Number(process.argv[3] ?? 40);
 const rounds = 3;
 const floods = [0, 100, 1500];
-/** A flood begins with opening connections and first failures: its first seconds are reported separately. */
+/**
+ * The time for opening connections and for the first failures of a flood; the requests in it are reported separately.
+ */
 const settle_ms = 1500;
 
 async function main(): Promise<void> {
@@ -112,7 +114,7 @@ async function attacked(url: string, connections: number) {
   };
 }
 
-/** A node with a key of an organization without limits. */
+/** Starts a node, and creates a key of an organization without limits. */
 async function startNode(words: string[], enginePort: number, onPostgres: boolean): Promise<Node> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
   const database = onPostgres ? await freshDatabase() : null;

@@ -1,8 +1,8 @@
-// How much load one organization can bear: `bun bench/hot-organization.ts [seconds a rate] [rates, with commas] [requests a
-// second of others]`. Three processes send to one Postgres what a node sends (its batcher and its ledger, without HTTP).
-// They admit requests of one organization at a steady rate, and settle each 50 ms after it was granted. At the same time
-// they send requests of others, spread over 10,000 organizations. `lock` is how long a batch holds the locks of its
-// organizations, not counting its commit.
+// Measures how much load a single organization can have: `bun bench/hot-organization.ts [seconds a rate] [rates, with
+// commas] [requests a second of others]`. Three processes send to one Postgres what nodes send (with the product's
+// batcher and ledger, but without HTTP). They admit requests of one organization at a steady rate, and settle each one
+// 50 ms after its grant. At the same time they send requests of others, spread over 10,000 organizations. The column
+// `lock` is how long a batch holds the locks of its organizations, without its commit.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
@@ -30,8 +30,8 @@ interface Task {
 }
 interface Outcome {
   /**
-   * How long the hot organization's requests waited to be granted. Only requests that were granted before the end of
-   * the run count.
+   * How long the hot organization's requests waited for their grants. Only requests that were granted before the end of
+   * the run are included.
    */
   waits_ms: number[];
   failed: number;
@@ -111,8 +111,8 @@ async function organizations(db: Database, count: number): Promise<string[]> {
 }
 
 /**
- * Samples the CPU of the backends that run batches, and returns a function that ends the sampling and returns their
- * sum. A backend that has ended counts with its last sample.
+ * Samples the CPU time of the backends that run batches. Returns a function that ends the sampling and returns their
+ * sum. A backend that has ended is included with its last sample.
  */
 function postgresCpu(db: Database): () => Promise<number> {
   const known = new Map<number, number>();
@@ -124,7 +124,7 @@ function postgresCpu(db: Database): () => Promise<number> {
       try {
         known.set(pid, Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1000);
       } catch {
-        // The backend has ended: its last sample counts.
+        // The backend has ended; its last sample is used.
       }
     }
   };
@@ -136,8 +136,8 @@ function postgresCpu(db: Database): () => Promise<number> {
 }
 
 /**
- * Returns a function that returns how many bytes of write-ahead log were written since this call. Replicas and archives
- * receive the same number of bytes.
+ * Returns a function that returns the number of bytes of write-ahead log since this call, which is also the number of
+ * bytes that replicas and archives receive.
  */
 async function logWritten(db: Database): Promise<() => Promise<number>> {
   const [since] = await db.query<{ lsn: string }>("select pg_current_wal_insert_lsn()::text as lsn");
@@ -151,8 +151,8 @@ async function logWritten(db: Database): Promise<() => Promise<number>> {
 }
 
 /**
- * The mean milliseconds that a batch holds its locks. Backends publish their function statistics when they end, or now
- * and then.
+ * The mean milliseconds that a batch holds its locks. Postgres publishes a backend's function statistics when it ends,
+ * or from time to time.
  */
 async function lock_ms(db: Database): Promise<number> {
   const [row] = await db.query<{ ms: number }>(
@@ -212,7 +212,7 @@ async function node(task: Task): Promise<void> {
   console.log(JSON.stringify(outcome));
 }
 
-/** Starts work at a steady rate without waiting for earlier work; resolves when all of it is done. */
+/** Starts work at a steady rate without waiting for earlier work. Resolves when all of it is done. */
 async function steadily(rate: number, ends_ms: number, work: () => Promise<void>): Promise<void> {
   const pending = new Set<Promise<void>>();
   const begun_ms = performance.now();

@@ -1,12 +1,12 @@
-// The cost of checking identity, on a whole node with the embedded database: `bun bench/identity-tokens.ts [requests]
-// [configured]`; with `configured`, only the first part runs.
+// Measures the cost of authentication, on a whole node with the embedded database: `bun bench/identity-tokens.ts
+// [requests] [configured]`; with `configured`, only part 1 runs.
 //
-// 1. A request with a key, on a node with `identity` and on one without. A second node without `identity` is compared with
-//    the first of these: two processes of the same program differ too, and that difference is no cost of identity.
+// 1. A request with a key, on a node with `identity` and on a node without. A second node without `identity` shows the
+//    noise: two processes of the same program differ, too.
 // 2. A request with an issuer's token and one with a key, on one node.
-// 3. The same as 2, while another process sends forged tokens from 40 addresses over 400 connections.
+// 3. The same as part 2, while another process sends forged tokens from 40 addresses over 400 connections.
 //
-// In each part, the cases that are compared take turns, request by request. CPU time is the node's own, user and system.
+// In each part, the compared cases alternate, request by request. CPU time is the node's own, user and system.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { model, type Service, startService } from "../test/harness/engine.ts";
@@ -26,7 +26,7 @@ interface Caller {
   credential: string;
 }
 
-/** Sends one request, and returns how long its answer took. */
+/** Sends one request, and returns how long its response took, in milliseconds. */
 async function ask({ service, credential }: Caller, operation: (typeof operations)[number]): Promise<number> {
   const body = bodies[operation];
   const headers = { authorization: `Bearer ${credential}`, "x-forwarded-for": "203.0.113.1" };
@@ -42,13 +42,16 @@ async function ask({ service, credential }: Caller, operation: (typeof operation
 
 const p50 = (times: number[]) => times.toSorted((one, other) => one - other)[Math.floor(times.length / 2)]!;
 
-/** Milliseconds of a core that the process has used. */
+/** The CPU time that the process has used, in milliseconds. */
 function cpu_ms({ pid }: Service): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** Sends requests as each caller in turn, in changing order, and prints each caller's median beside the first one's. */
+/**
+ * Sends requests as each caller in turn, in a changing order. Prints each caller's median, compared with the first
+ * one's.
+ */
 async function inTurns(title: string, callers: Record<string, Caller>, count: number): Promise<Record<string, number>> {
   const medians: Record<string, number> = {};
   for (const operation of operations) {
@@ -69,7 +72,7 @@ async function inTurns(title: string, callers: Record<string, Caller>, count: nu
   return medians;
 }
 
-/** Measures the CPU that each caller's node uses for a request, in blocks that take turns. */
+/** Measures the CPU time of each caller's node per request, in alternating blocks of requests. */
 async function cpuInTurns(callers: Record<string, Caller>, count: number): Promise<void> {
   const blocks = 10;
   for (const operation of operations) {

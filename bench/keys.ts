@@ -1,7 +1,8 @@
 /**
- * What it costs to create a key over the management interface, in a database without other keys and in one with many:
- * keys a second, CPU of the node and of its backends, and statements for each, one after another and 16 at once. Run:
- * bun bench/keys.ts --existing 10000 --keys 200. With --slow, the statements that took most.
+ * Measures the cost of creating a key over the management interface, in a database without other keys and in one with
+ * many: keys per second, CPU time of the node and of its database backends, and statements per key, one key at a time
+ * and 16 concurrently. Run: bun bench/keys.ts --existing 10000 --keys 200. With --slow, also prints the statements that
+ * took longest.
  */
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -45,8 +46,7 @@ async function makeKey(name: string): Promise<void> {
 }
 
 /**
- * Inserts keys with limits of their own, and the rows by which the ledger counts their usage, as `makeKey` would create
- * them.
+ * Inserts keys with limits of their own, and the rows by which the ledger counts their usage, like those of `makeKey`.
  */
 async function fill(count: number): Promise<void> {
   await db.query(

@@ -1,12 +1,13 @@
-// The least that a batch of the ledger could cost. It writes the same rows as a batch without deciding anything, in one
-// statement with an `update … from unnest`. After the commit it makes the same small write that waits for the disk.
+// Measures the lowest possible cost of a batch of the ledger: writes the same rows as a batch without deciding
+// anything, in one statement with an `update … from unnest`. After the commit, it makes the same small write that waits
+// for the disk.
 
 import { readFileSync } from "node:fs";
 import type { Database } from "../src/stores/postgres/database.ts";
 
 export interface Floor {
   /**
-   * Writes and commits the rows of a batch for these organizations. Such a batch settles as many requests as it admits.
+   * Writes and commits the rows of a batch for these organizations. The batch settles as many requests as it admits.
    */
   write(organizations: readonly string[]): Promise<void>;
   cpu_us(): number;
@@ -14,8 +15,8 @@ export interface Floor {
 }
 
 /**
- * Prepares the floor on a database that has at least one hold and one record. The rows that `write` inserts copy their
- * columns from these.
+ * Prepares the measurement on a database that has at least one hold and one record, of which the inserted rows are
+ * copies.
  */
 export async function floorOf(db: Database): Promise<Floor> {
   const columns = async (table: string) => {

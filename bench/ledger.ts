@@ -1,8 +1,8 @@
-// The CPU that a batch of the ledger costs Postgres: `bun bench/ledger.ts [another checkout] [rounds]`. It is the CPU of
-// the backend that runs the batches, from the kernel's own count in nanoseconds. With another checkout (say, the one before
-// a change) the two take turns, batch by batch, each with its own migrations and its own code. Compare the columns of one
-// run, not runs on different machines. For batches over many organizations it also prints what writing the same rows costs
-// without deciding anything (ledger-floor.ts).
+// Measures the CPU time of Postgres for a batch of the ledger: `bun bench/ledger.ts [another checkout] [rounds]`. It is
+// that of the backend that runs the batches, counted by the kernel in nanoseconds. With another checkout (for example,
+// the one before a change) the two take turns, batch by batch, each with its own migrations and its own code. Compare
+// the columns of one run, not runs on different machines. For batches over many organizations, it also prints the cost
+// of writing the same rows without deciding anything (ledger-floor.ts).
 
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -21,8 +21,8 @@ const organizations_count = 10_000;
 const only = process.argv[4] ? new RegExp(process.argv[4]) : null;
 
 /**
- * The functions of a checkout that make commands. They come from the checkout itself, because it may name fields
- * differently.
+ * The functions of a checkout that create commands. They are loaded from that checkout, because its commands may have
+ * other fields.
  */
 interface Makers {
   admitOf: typeof admitOf;
@@ -49,7 +49,7 @@ async function subjectIn(tree: string): Promise<Subject> {
      select gen_random_uuid(), 'bench-' || n, 'Bench', '2026-01-31Z' from generate_series(1, ${organizations_count}) n
      returning id::text`,
   );
-  // Gives each organization its current windows, as if it had sent requests before.
+  // Creates the current windows of each organization, as if it had sent requests before.
   await db.exec(`
     insert into usage_now (subject_id, generation, updates, running, starts_at, ends_at, used, held)
     select o.id, 1, 0, 0, w.starts_at, w.ends_at, '{0,0,0,0}', '{0,0,0,0}'
@@ -80,11 +80,12 @@ async function subjectIn(tree: string): Promise<Subject> {
   };
 }
 
-/** Makes the batches of a round, which run one after the other and leave no request running. */
+/** Creates the batches of a round. They run one after another, and leave no request running. */
 type Round = (subject: Subject) => Command[][];
 const limits = { session: 1e14, week: 1e14, month: 1e14, concurrentRequests: 100_000 };
 /**
- * The organization of admission `at`: each in turn, or a random one if there are more organizations than admissions.
+ * The organization of the admission with the number `at`: each in turn, or a random one if there are more organizations
+ * than admissions.
  */
 const ownerOf = (at: number, count: number, owners: number) =>
   owners > count ? Math.floor(Math.random() * owners) : at % owners;
@@ -97,7 +98,7 @@ const pairs = (count: number, owners: number): Round => {
     return [admits, admits.map((one) => subject.settleOf(one, 700))];
   };
 };
-/** Makes batches of which each settles what the one before admitted, as under steady load. */
+/** Creates batches each of which settles the admissions of the previous batch, as under a steady load. */
 const mixed = (count: number, owners: number): Round => {
   return (subject) => {
     const groups = Array.from({ length: 4 }, () => admissions(count / 2, owners, subject));
@@ -139,8 +140,8 @@ const loads: Record<string, Round> = {
 };
 
 /**
- * The cost of writing the rows of a batch, and nothing else. The batch admits and settles the same number of requests,
- * each for another organization.
+ * The cost of writing the rows of a batch without deciding anything. The batch admits and settles the same number of
+ * requests, each of another organization.
  */
 async function floorCost({ floor, organizations }: Subject): Promise<number> {
   const samples: number[] = [];

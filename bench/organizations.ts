@@ -1,9 +1,9 @@
-// The cost of a request when many organizations are active: `bun bench/organizations.ts [--rounds N] [--counts 1,100,10000]
-// [--connections 64] [--requests 3000] [--fsync] NAME=PATH …`. Each executable is a node on Postgres and Redis, with every
-// limit on. For each count, that many organizations, with one key each, send a number of requests (a slice) in turn; the
-// slices of all counts and nodes alternate. It prints how much CPU a request costs the node, the Postgres sessions of the
-// node's database, and Redis. It also prints the ratio to the CPU with one organization: the median of the ratios of
-// neighbouring slices.
+// Measures the cost of a request when many organizations are active: `bun bench/organizations.ts [--rounds N] [--counts
+// 1,100,10000] [--connections 64] [--requests 3000] [--fsync] NAME=PATH …`. Each executable is a node on Postgres and
+// Redis, with every limit on. For each count, that many organizations, with one key each, send a number of requests (a
+// slice) in turn; the slices of all counts and nodes alternate. Prints the CPU time per request of the node, of the
+// Postgres sessions of the node's database, and of Redis. Also prints the ratio to the CPU time with one organization:
+// the median of the ratios of neighbouring slices.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -36,7 +36,7 @@ interface Cost {
 }
 const parts = ["node", "Postgres", "Redis"] as const;
 
-/** A node, and for each number of organizations the function that sends it a request. */
+/** A node, and a function that sends it a request, for each number of organizations. */
 interface Measured extends Beside {
   redisPid: number;
   askers: Map<number, Asker>;
@@ -90,7 +90,7 @@ function cellsOf(all: number[], one: number[]): string[] {
   return [percentile(all, 0.5).toFixed(0), percentile(ratios, 0.5).toFixed(2)];
 }
 
-/** Sends each request with the next key. */
+/** Returns a function that sends each request with the next key. */
 function inTurn({ target, connections, count }: Beside, keys: readonly string[]): Asker {
   const askers = keys.map((key) => {
     const headers = { ...target.headers, authorization: `Bearer ${key}` };

@@ -1,7 +1,7 @@
-// The cost of a pass (one run) of the audit, which hashes all new records: `bun bench/passes.ts [records]`. Each
-// transaction has 20 records, on a server of its own; the CPU of the backend is the kernel's own count. The bench also
-// measures how the audit reads new records, and adds them to tallies (sums by window) and roll-ups. It does the same on
-// PGlite, where it measures time instead of CPU.
+// Measures the cost of a pass (one run) of the audit, which hashes all new records: `bun bench/passes.ts [records]`.
+// Each transaction has 20 records, on a Postgres of its own; the CPU time is that of the backend, counted by the
+// kernel. The bench also measures how the audit reads new records, and adds them to tallies (sums by window) and
+// roll-ups. It does the same on PGlite, where it measures elapsed time instead of CPU time.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";

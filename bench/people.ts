@@ -1,9 +1,9 @@
 /**
- * The cost of a whole request by the kind of its key, in one run. A key of a limited person is compared with a key that
- * alone is limited. A key with four limits for one model is compared with a key that has as many limits for all models.
- * A node on Postgres gets a number of requests (a slice) of each kind in turn. Prints the CPU of the node and of its
- * backends, from the kernel's own count, and the median of the ratios of neighbouring slices. Run: bun bench/people.ts
- * --pairs 12 --requests 1500
+ * Measures the cost of a whole request by the kind of its key. A key of a person with a limit is compared with a key
+ * that has the only limit. A key with four limits for one model is compared with a key that has as many limits for all
+ * models. A node on Postgres gets a number of requests (a slice) of each kind in turn. Prints the CPU time of the node
+ * and of its database backends, counted by the kernel, and the median of the ratios of neighbouring slices. Run: bun
+ * bench/people.ts --pairs 12 --requests 1500
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -38,7 +38,7 @@ await limitPerson(ofBen);
 
 /**
  * Returns a key of a new organization with limits for the model: on the key only, or on the key, person, team and
- * organization that its requests count in.
+ * organization of its requests.
  */
 async function keyForModels(
   slug: string,
@@ -65,7 +65,7 @@ async function keyForModels(
 await limitPerson(person);
 
 /**
- * Makes a new organization in which the organization itself, a team, a person and a key are limited; returns the key.
+ * Creates an organization in which the organization itself, a team, a person and a key have limits. Returns the key.
  */
 async function keyOfAllLimited(slug: string): Promise<string> {
   await service.json("org", "create", slug, "--plan", "unlimited");
@@ -91,7 +91,7 @@ const keys = {
     "organization",
   ]),
 };
-/** The kind that a kind of key is compared with. Kinds that are not listed are compared with the first one. */
+/** The kind with which each kind of key is compared; for kinds that are not listed, it is the first one. */
 const others: Partial<Record<Kind, Kind>> = {
   "key, person, team and organization with one each":
     "a limited key of a limited person in a limited team of a limited organization",
@@ -116,7 +116,7 @@ interface Cost {
   postgres_us: number;
 }
 
-/** Sends requests with one kind of key, and returns the CPU for each. */
+/** Sends requests with one kind of key, and returns the CPU time per request. */
 async function slice(kind: Kind, requests: number): Promise<Cost> {
   const before = { node: threadCpu_us(service.pid), postgres: await backends_us() };
   let left = requests;

@@ -1,8 +1,8 @@
 /**
- * The cost of a request's sliding limits to this process and its store, in one run. The cases are: limits of the
+ * Measures the cost of a request's sliding limits for this process and for Redis. The cases are: limits of the
  * organization alone, of its key too, and of key and team; requests of many organizations, which cannot share a call to
- * Redis; and corrections of the counts after an answer, sent with the next request or by themselves. The cases take
- * turns, so that other load on the machine affects all of them alike. Run: bun bench/rates.ts --seconds 30 --together
+ * Redis; and corrections of the counts after a response, sent with the next request or by themselves. The cases take
+ * turns, so that other load on the machine affects them equally. Run: bun bench/rates.ts --seconds 30 --together
  * 1,4,16,64
  */
 import { parseArgs } from "node:util";
@@ -21,10 +21,10 @@ const turn_requests = 256;
 
 interface Case {
   name: string;
-  /** The number of requests at a time. */
+  /** The number of concurrent requests. */
   together: number;
   rates: Rates;
-  /** The limited subjects of each organization; requests use the organizations in turn. */
+  /** The subjects with limits, for each organization. Requests use the organizations in turn. */
   subjects: RateSubject[][];
   store_us(): Promise<number>;
   requests: number;
@@ -33,7 +33,7 @@ interface Case {
 }
 
 const limits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12 };
-/** A request's limited subjects, in the order key, team, organization. The organization is always among them. */
+/** The subjects of a request that have limits: one is the organization, two also the key, three also the team. */
 function subjectsOf(count: number): RateSubject[] {
   const all: RateSubject[] = [
     { limitedBy: "key", id: `key_${newHex()}`, limits },
@@ -79,7 +79,7 @@ async function one({ name, rates, subjects: all }: Case, number: number): Promis
   const answer = await rates.take(request);
   if (answer.answer !== "taken") throw new Error(`${name}: ${answer.answer}`);
   const told = answer.correct(120);
-  // Waits for the correction, so that the next request does not carry it: with real answers, time passes between a
+  // Waits for the correction, so that the next request does not carry it. With real responses, time passes between a
   // correction and the next request.
   if (name.endsWith("themselves")) await told;
 }

@@ -1,7 +1,7 @@
-// The cost of a synchronous replica: `bun bench/replicas.ts [seconds] [batches a second]`. A primary and a replica on this
-// machine, both of which wait for their disks, and one ledger: eight commands a batch, of one organization. Three modes
-// take turns, second by second:
-// - Nobody waits for the replica.
+// Measures the cost of a synchronous replica: `bun bench/replicas.ts [seconds] [batches a second]`. There are a primary
+// and a replica on this machine, both of which wait for their disks, and one ledger with batches of eight commands of
+// one organization. Three modes take turns, second by second:
+// - No commit waits for the replica.
 // - A commit waits until the replica has it on disk.
 // - The same for the ledger's commits; all others wait until the replica has replayed them (`remote_apply`), which the
 //   ledger does not need.
@@ -42,7 +42,7 @@ const cpu_us = (pids: number[]) =>
   pids.reduce((sum, pid) => sum + Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1000, 0);
 
 let running: Admit[] = [];
-/** Runs one second of batches, at a steady rate without waiting for earlier ones. */
+/** Runs one second of batches at a steady rate, without waiting for earlier ones. */
 async function second(latencies: number[]): Promise<void> {
   const pending: Promise<unknown>[] = [];
   const started = performance.now();

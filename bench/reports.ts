@@ -1,7 +1,7 @@
-// How long reports take: `bun bench/reports.ts [months] [keys] [turns]`. Fills the roll-ups of the given months as if each
-// month had 20 million records of 1,000 keys and 3 models. Adds records of the last minute, which are not in the roll-ups
-// yet. Then asks for reports of a month and prints their times. The database's own upkeep, such as autovacuum, goes on
-// meanwhile.
+// Measures how long reports take: `bun bench/reports.ts [months] [keys] [turns]`. Fills the roll-ups of the given
+// months as if each month had 20 million records of 1,000 keys and 3 models. Adds records of the last minute, which are
+// not in the roll-ups yet. Then requests reports of a month and prints their times. The database's own background work,
+// such as autovacuum, is not stopped.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
@@ -18,12 +18,14 @@ import { freshDatabase } from "../test/harness/services.ts";
 const [months = 13, keys = 1000, turns = 40] = process.argv.slice(2, 5).map(Number);
 const organizations = 50;
 const records_a_month = 20_000_000;
-/** The number of records that are not in the roll-ups yet: half a minute at the month's mean rate, times twenty. */
+/**
+ * The number of records that are not in the roll-ups yet: twenty times those of half a minute at the month's mean rate.
+ */
 const unread = 5_000;
 
 /**
  * Inserts the roll-up rows of one day for every key and model: two outcomes, and failures for every tenth key. Costs
- * are set in proportion to the number of records.
+ * are proportional to the number of records.
  */
 const fill = (table: string, step: string) => `
   insert into ${table}
@@ -54,13 +56,13 @@ const began_ms = performance.now();
 for (let day = first.getTime(); day < end.getTime(); day += 86_400_000) {
   const records = Math.round(records_a_month / 30 / keys / 3);
   await db.query(fill("usage_day", "1 day"), [new Date(day), records]);
-  // Fills hours for two days only, because they take long to fill.
+  // Hourly roll-ups are filled for two days only, because that takes long.
   if (day >= last.getTime() && day < last.getTime() + 2 * 86_400_000)
     await db.query(fill("usage_hour", "1 hour"), [new Date(day), Math.ceil(records / 24)]);
 }
 await db.exec("vacuum analyze usage_day");
 await db.exec("vacuum analyze usage_hour");
-// Turns parallel workers off, so that one process runs each query and its CPU can be counted on a busy machine.
+// Parallel workers are off, so that one process runs each query, and its CPU time can be measured on a busy machine.
 await db.exec(`alter database ${new URL(database.url).pathname.slice(1)} set max_parallel_workers_per_gather = 0`);
 const reader = await serverDatabase(database.url);
 const book = ledger(reader, { recovery: "checkpoint" });
@@ -79,7 +81,7 @@ console.log(
   `${size!.days} rows of days (${Math.round(size!.bytes / 2 ** 20)} MiB), ${size!.hours} of hours, ${unread} records that are in none; ${Math.round((performance.now() - began_ms) / 1000)} s`,
 );
 
-/** The reports to measure. They cover the last month, unless they have a time range of their own. */
+/** The reports to measure. Unless they have a time range of their own, they cover the last month. */
 const reports: Record<string, [ReportGroup[], Partial<ReportQuery>]> = {
   "a month by organization": [["organization"], {}],
   "a month by team": [["organization", "team"], {}],
@@ -118,7 +120,7 @@ for (const [name, [by, change]] of Object.entries(reports)) {
 }
 console.log(table.toString());
 
-// The export in the FOCUS format for costs, with three lines for each row. It is measured for ten days, which give 90,000
+// The export in the FOCUS format for costs, with three lines per row. It is measured for ten days, which give 90,000
 // lines, and for the whole month.
 const focus = new Table({
   head: ["FOCUS", "rows", "lines", "MB", "p50 ms", "p95 ms", "server's CPU, ms", "node's CPU, ms"],
@@ -156,8 +158,8 @@ for (const [name, to] of [
 }
 console.log(focus.toString());
 
-// The cost of reading new records into the roll-ups: an hour's records are written in batches, then read and added up. CPU
-// of the backend, by the kernel's count.
+// The cost of adding new records to the roll-ups: an hour's records are written in batches, then read and summed up.
+// The CPU time is that of the backend, counted by the kernel.
 const lane = await db.lane({ max_parallel_workers_per_gather: "0" });
 const [backend] = (await lane.query<{ pid: number }>("select pg_backend_pid() as pid")) as [{ pid: number }];
 const cpu_us = () => Number(readFileSync(`/proc/${backend.pid}/schedstat`, "utf8").split(" ")[0]) / 1000;
@@ -191,7 +193,7 @@ await reader.close();
 await db.close();
 await database.drop();
 
-/** The quantile of sorted times. */
+/** The given quantile of sorted times. */
 function quantileOf(times: readonly number[], share: number): number {
   return times[Math.min(times.length - 1, Math.ceil(times.length * share) - 1)]!;
 }
@@ -200,7 +202,7 @@ function monthAfter(at: Date): Date {
   return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1));
 }
 
-/** CPU of all connections to the database, by the kernel's count. */
+/** The CPU time of all sessions of the database, counted by the kernel. */
 async function backends_us(): Promise<number> {
   const pids = await db.query<{ pid: number }>(
     "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()",

@@ -1,16 +1,16 @@
-// Fills a migrated database with records of 13 months for the list of requests. Half of the records belong to organization
-// 0, which has 20 keys and 4 teams. The others belong to 999 more organizations (or as many as are asked for), of which the
-// first is the busiest. Rare values are a model and an upstream (one in a million), and a model that nobody has used since
-// the first month.
+// Fills a migrated database with records of 13 months for the list of requests. Half of the records belong to
+// organization 0, which has 20 keys and 4 teams. The others belong to 999 more organizations (or another number that is
+// given), of which the first is the busiest. Rare values are a model and an upstream (one record in a million), and a
+// model that was used only in the first month.
 
 import type { Lane } from "../src/stores/postgres/database.ts";
 
 export const months = 13;
 const chunk = 250_000;
 
-/** The first digits of the ids of each kind. The ids are predictable, so that other code can compute them. */
+/** The first digits of the IDs of each kind. The IDs are predictable, so that other code can compute them. */
 export const idFor = { organization: "0a", key: "0b", team: "0c" } as const;
-/** The id of the n-th thing of a kind, as an SQL expression. `n` is an SQL expression too. */
+/** The ID of the n-th object of a kind, as an SQL expression. `n` is an SQL expression, too. */
 export const uuidFor = (kind: keyof typeof idFor, n: string) =>
   `('000000${idFor[kind]}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
 
@@ -60,8 +60,8 @@ export async function fillRequests(lane: Lane, records: number, organizations = 
 
 /**
  * Drops the primary key of a roll-up table, and the Postgres rule that depends on it, which adds inserted rows to
- * existing ones. Keeping both while millions of rows are inserted takes several times as long. Returns the statements
- * that restore both.
+ * existing ones. Inserting millions of rows takes several times as long with these two. Returns the statements that
+ * restore them.
  */
 export async function withoutRollUpKey(lane: Lane, table: "usage_hour" | "usage_day"): Promise<string[]> {
   const [made] = await lane.query<{ rule: string }>(
@@ -75,8 +75,8 @@ export async function withoutRollUpKey(lane: Lane, table: "usage_hour" | "usage_
 }
 
 /**
- * Inserts the hourly roll-ups of a partition in the order of time, as in normal service. The list of requests and the
- * reports find records by the roll-ups.
+ * Inserts the hourly roll-ups of a partition in chronological order, as in normal operation. The list of requests and
+ * the reports use the roll-ups to find records.
  */
 const hoursOf = (partition: string) => `
   insert into usage_hour
@@ -86,8 +86,9 @@ const hoursOf = (partition: string) => `
   from ${partition} r group by 1, 2, 3, 4, 5, 6, 7 order by 1`;
 
 /**
- * The parameters of the statement. $1 to $2: the numbers of the records within the month; $3: the month's start; $4: µs
- * between two records; $5: how many records were before; $6: the number of organizations.
+ * The parameters of the statement. $1 and $2: the first and the last record's number within the month; $3: the month's
+ * start; $4: microseconds between two records; $5: the number of records in earlier months; $6: the number of
+ * organizations.
  */
 const recordsOf = (partition: string) => `
   insert into ${partition} (

@@ -1,6 +1,7 @@
-// How long a page of the list of requests takes with 13 months of records: `bun bench/requests.ts URL [records]`. A database
-// without records is filled first (bench/requests-fill.ts; 20 million unless said: 10 GB and 12 minutes on a busy machine).
-// Each filter is read from its newest page, from the middle and near the end; the longest and the usual page are printed.
+// Measures how long a page of the list of requests takes with 13 months of records: `bun bench/requests.ts URL
+// [records]`. A database without records is filled first (bench/requests-fill.ts; by default 20 million records: 10 GB
+// and 12 minutes on a busy machine). With each filter, the list is read from its newest page, from the middle and near
+// the end. Prints the slowest page and the median.
 
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
@@ -12,7 +13,7 @@ import { fillRequests, idFor } from "./requests-fill.ts";
 
 const [, , url, records = "20000000"] = process.argv;
 if (!url) throw new Error("usage: bun bench/requests.ts URL [records]");
-/** The number of pages that are read one after the other from each place in the list. */
+/** The number of consecutive pages that are read from each position in the list. */
 const pages = 5;
 const day_ms = 86_400_000;
 

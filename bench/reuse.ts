@@ -1,12 +1,13 @@
-// What each setting of `reuse` (whose requests a connection to an engine may carry) costs, and how many answers to other
-// requests clients get under it, if an engine sends answers twice: `bun bench/reuse.ts [requests] [folder of an older
-// checkout]`.
+// Measures the cost of each setting of `reuse` (which requests may share a connection to an engine), and how many
+// responses to other requests clients get with it if an engine sends responses twice: `bun bench/reuse.ts [requests]
+// [folder of an older checkout]`.
 //
-// 1. The CPU time of a process for each request through the client of engines (src/core/upstream/http1): 64 at once for
-//    1,000 organizations, to an engine in another process that thinks for 5 to 15 ms. The settings of `reuse` take turns
-//    in rounds, each in a process of its own; `before` is the client of the older checkout.
-// 2. The wrong answers among 2,000 requests once the engine sends one in 50 of its answers again, 1 to 2 ms later. After
-//    each stray byte, the client stops reusing connections for its usual hour, or for only some 20 ms.
+// 1. The CPU time of a process per request through the engine client (src/core/upstream/http1): 64 concurrent requests
+//    of 1,000 organizations, to an engine in another process that responds after 5 to 15 ms. The settings of `reuse`
+//    take turns in rounds, each in a process of its own; `before` is the client of the older checkout.
+// 2. The wrong responses among 2,000 requests if the engine sends one of 50 responses a second time, 1 to 2 ms later.
+//    After each stray byte, the client stops reusing connections for an hour, as it usually does, or for only some 20
+//    ms.
 
 import Table from "cli-table3";
 import type { Client } from "../src/core/upstream/http1/client.ts";
@@ -16,11 +17,11 @@ const inFlight = 64;
 const rounds = 5;
 const strayed_requests = 2_000;
 const warm_requests = 2_000;
-/** The share of the engine's answers that it sends a second time. */
+/** The share of the engine's responses that it sends a second time. */
 const strayShare = 1 / 50;
 
 interface Job {
-  /** The folder whose client is measured. */
+  /** The folder of the checkout whose client is measured. */
   source: string;
   reuse: string;
   requests: number;
@@ -37,7 +38,10 @@ interface Outcome {
   failed: number;
 }
 
-/** An engine in a process of its own. It prints its port, and then how many connections it has had, line by line. */
+/**
+ * Runs an engine in a process of its own. It prints its port, and then, on a line each time, the number of connections
+ * so far.
+ */
 function engine(share: number): void {
   let connections = 0;
   const server = Bun.listen<{ text: string; asked: number }>({
@@ -118,7 +122,7 @@ async function measured({ source, reuse, requests, engine, distrust_ms }: Job): 
   return outcome;
 }
 
-/** Starts this file as another process, and returns the first line that it prints. */
+/** Starts this file as another process, and returns the first line of its output. */
 async function inProcess(...words: string[]) {
   const child = Bun.spawn([process.execPath, import.meta.path, ...words], { stdout: "pipe", stderr: "inherit" });
   const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
@@ -158,7 +162,7 @@ async function main(): Promise<void> {
   const [first] = costs.values();
   for (const [name, outcomes] of costs) {
     const cpu_us = median(outcomes.map((each) => each.cpu_us));
-    // Compares outcomes of the same round, because the machine changes from round to round.
+    // Only results of the same round are compared, because the machine's speed changes from round to round.
     const ratio = median(outcomes.map((each, round) => each.cpu_us / first![round]!.cpu_us));
     const { connections, idle } = outcomes[0]!;
     cost.push([name, cpu_us.toFixed(0), ratio.toFixed(3), connections, idle]);

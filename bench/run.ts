@@ -1,22 +1,23 @@
-// `npm run bench`: what a request, a streamed event and a stream cost, against a process that only passes requests on.
-// Measures the executable on Postgres and Redis with every limit on, and on the embedded database; nginx and Envoy; with an
-// engine, and a driver that checks every answer. The targets take turns, round by round; the best round counts. CPU is the
-// process's own. Prints a table in Markdown, and writes it to bench/results. docs/performance.md says how to read it. Exits
-// with 1 if an answer was wrong.
+// `npm run bench`: measures the cost of a request, of a streamed event and of a stream, in comparison with a process
+// that only passes requests on. Measures the executable on Postgres and Redis with every limit on, and on the embedded
+// database; nginx and Envoy; with an engine, and a driver that checks every response. The targets take turns, round by
+// round; the best round counts. CPU time is the process's own. Prints a Markdown table, and writes it to bench/results.
+// docs/performance.md says how to read it. Exits with 1 if a response was wrong.
 //
-//   --quick    the most telling rows, in two minutes; written only with --write. Exits with 1 also if a ratio has grown to
-//              more than 1.5 times what the newest of bench/results says
-//   --others   Portkey and LiteLLM too, from their packages
-//   --only W   scenarios whose id has this word, or one of several with commas between them. Two more words choose other
-//              rows: `cold` that of the first requests, `capacity` those of the most streamed events. Written only with
-//              --write, as a part
+//   --quick    only the most important rows, in two minutes; written only with --write. Also exits with 1 if a ratio is
+//              more than 1.5 times that of the newest file in bench/results
+//   --others   also Portkey and LiteLLM, from their packages
+//   --only W   scenarios whose ID contains this word, or one of several words separated by commas. Two more words select
+//              other rows: `cold` that of the first requests, `capacity` those of the highest rate of streamed events.
+//              Written only with --write, as a part
 //   --fsync    Postgres waits for its disk
-//   --note T   what else was going on, for the result
-//   --profile  the node on Postgres runs from source and says in which parts its time goes; with --only. Not written
+//   --note T   a note about other load on the machine, for the result
+//   --profile  the node on Postgres runs from source, and prints the distribution of its CPU time; with --only. Not
+//              written
 //
-// TEST_SLUICE names an executable; otherwise one is built from this checkout. TEST_SLUICE_BEFORE names an older one, which
-// takes turns with it, on a database of its own. TEST_BUSBAR names a Busbar, whose limits are on too. bench/governed compares
-// gateways with keys, budgets and limits.
+// TEST_SLUICE names an executable; otherwise one is built from this checkout. TEST_SLUICE_BEFORE names an older one,
+// which takes turns with it, on a database of its own. TEST_BUSBAR names a Busbar, whose limits are on, too.
+// bench/governed compares gateways with keys, budgets and limits.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -61,7 +62,7 @@ interface Options {
   fsync: boolean;
 }
 
-/** The options, results and progress output of one run. */
+/** The options, results and progress output of a run. */
 interface Run {
   options: Options;
   program: string;
@@ -145,7 +146,7 @@ async function measureScenarios(run: Run): Promise<void> {
     if (slices) lines.push(...linesOf(scenario, slices));
   }
   if (profiles) {
-    // Stops the node, because a node writes its profile when it ends.
+    // The node is stopped, because it writes its profile when it ends.
     await driven.find(({ target }) => target.name === names.postgres)?.target.stop();
     console.log(`${profileTable(profiles)}\n`);
     rmSync(profiles, { recursive: true });
@@ -156,8 +157,8 @@ async function measureScenarios(run: Run): Promise<void> {
 }
 
 /**
- * Returns a function that tells by its name whether a target takes part. A node without requests is not idle: it shares
- * the core and the stores, and accounts for a large part of what few requests at a time seem to cost.
+ * Returns a function that tells by its name whether a target takes part. Others are not started, because even a node
+ * without requests uses CPU time of the core and the stores, and so adds to the measured cost when requests are few.
  */
 function needed(options: Options): (name: string) => boolean {
   const asked = new Set(scenariosOf(options).flatMap(({ targets }) => targets));
@@ -168,7 +169,7 @@ interface Starting {
   isWithOthers: boolean;
   isOnDisk: boolean;
   isNeeded(name: string): boolean;
-  /** The folder for CPU profiles. Null: no profiles are made. */
+  /** The folder for CPU profiles. Null if none are made. */
   profiles: string | null;
 }
 
@@ -191,7 +192,7 @@ async function started(
     { name: names.postgres, plan: "on" as const },
     { name: names.unlimited, plan: "off" as const },
   ];
-  /** Stopping the first target stops all of them, because one process serves them. */
+  /** Stopping the first target stops all of them, because they belong to one process. */
   const ended = async (starting: Promise<Target[]>) => {
     const targets = await starting;
     ending.defer(async () => targets[0]?.stop());
@@ -234,7 +235,7 @@ async function startPair(node: Omit<NodeOptions, "stores" | "plans">, on: NonNul
   return startNode({ ...node, stores, plans: [{ name: names.workers, plan: "on" }], workers: 2 });
 }
 
-/** Starts a node of the older executable. Returns no targets if there is no older executable. */
+/** Starts a node of the older executable. Returns no targets if there is none. */
 async function startBefore(node: Omit<NodeOptions, "stores" | "plans">, on: NonNullable<NodeOptions["stores"]>) {
   const before = beforeHere();
   if (before === null) return [];
@@ -242,7 +243,7 @@ async function startBefore(node: Omit<NodeOptions, "stores" | "plans">, on: NonN
   return startNode({ ...node, program: [before], stores, plans: [{ name: names.before, plan: "on" }] });
 }
 
-/** How long each target gets a scenario's requests before it is measured: code that has rarely run is slow. */
+/** How long each target is warmed up with a scenario's requests, because code that has rarely run is slow. */
 const warming_s = 5;
 
 interface Measuring {
@@ -251,7 +252,7 @@ interface Measuring {
 }
 
 /**
- * Runs the rounds of a scenario, in which the targets take turns. A warm-up round comes first, except for `spread`
+ * Runs the rounds of a scenario, in which the targets take turns. The first round is a warm-up, except for `spread`
  * loads, whose first round counts.
  */
 async function rounds(
@@ -273,7 +274,7 @@ async function rounds(
   return slices;
 }
 
-/** Checks that the node has recorded every request exactly once: it must not be fast by losing records. */
+/** Checks that the node has recorded every request exactly once, because losing records would make it faster. */
 async function checkBooks(driven: readonly Driven[], databaseUrl: string): Promise<void> {
   const metered: string[] = [names.postgres, names.unlimited];
   const asked = driven

@@ -1,6 +1,6 @@
-// Fills a migrated database with records of the past 14 months, as if they had been served evenly and checked every hour:
-// records, the totals of the usage windows that they add up to, and for windows that have ended the rows that mark them as
-// checked (seals).
+// Fills a migrated database with records of the past 14 months, as if they had been served at a steady rate and audited
+// every hour: the records, the totals of the usage windows to which they add up, and for windows that have ended the
+// rows that mark these totals as checked (seals).
 
 import type { Lane } from "../src/stores/postgres/database.ts";
 
@@ -9,11 +9,11 @@ export interface Filling {
   organizations: number;
 }
 
-/** The number of months to fill. The oldest has ended 13 months ago, so that upkeep drops it. */
+/** The number of months to fill. The oldest one ended 13 months ago, so that upkeep drops it. */
 export const months = 15;
 const chunk = 200_000;
 
-/** The id of the n-th organization, in SQL: other code can compute it again. */
+/** The ID of the n-th organization, as an SQL expression. Other code can compute the same ID. */
 export const organizationOf = "md5('organization ' || n)::uuid";
 
 export async function fill(lane: Lane, { records, organizations }: Filling): Promise<void> {
@@ -49,8 +49,9 @@ export async function fill(lane: Lane, { records, organizations }: Filling): Pro
 }
 
 /**
- * The parameters of the statement. $1 to $2: the numbers of the records within the month; $3: the month's start; $4: µs
- * between two records; $5: the number of organizations; $6: how many records were before.
+ * The parameters of the statement. $1 and $2: the first and the last record's number within the month; $3: the month's
+ * start; $4: microseconds between two records; $5: the number of organizations; $6: the number of records in earlier
+ * months.
  */
 const recordsOf = (partition: string) => `
   insert into ${partition} (
@@ -87,8 +88,8 @@ const windowsOf = (partition: string) => `
   on conflict (subject_id, kind, starts_at) do update set used = p.used + excluded.used`;
 
 /**
- * The state that the hourly audit leaves. A window that has ended has a seal, which marks its total as checked; any
- * other has a tally, the sum of its records so far. The statistics are fresh.
+ * The statements that create the state after an hourly audit. A window that has ended has a seal, which marks its total
+ * as checked; any other window has a tally, the sum of its records so far. The planner's statistics are updated.
  */
 const settled = [
   `insert into usage_seal select subject_id, kind, starts_at, ends_at, used, 1, now() from usage_past where ends_at <= now()`,

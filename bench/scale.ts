@@ -1,7 +1,8 @@
-// What the ledger costs with 13 months of records behind it: `bun bench/scale.ts [records] [URL of a database to keep]
-// [full]`. Fills a database with records (20 million unless said: about 10 GB and 10 minutes; 300000 for a try), and runs
-// the same statements on it and on an empty one in turns: milliseconds, and pages that were touched. A database that is
-// named is filled unless it has records, and is kept; bench/dump.ts uses it. Nothing here waits for a disk (fsync is off).
+// Measures the cost of the ledger with 13 months of records: `bun bench/scale.ts [records] [URL of a database to keep]
+// [full]`. Fills a database with records (by default 20 million: about 10 GB and 10 minutes; 300000 for a quick run),
+// and runs the same statements in turns on it and on an empty one. Prints milliseconds and the number of touched pages.
+// A database given by its URL is filled if it has no records, and is kept; bench/dump.ts uses it. Nothing waits for a
+// disk (fsync is off).
 
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
@@ -20,14 +21,14 @@ const given = process.argv[3];
 const asksAll = process.argv[4] === "full";
 const organizations = 1_000;
 const turns = 25;
-/** The number of turns for long statements. */
+/** The number of turns for slow statements. */
 const longTurns = 3;
 
 interface Subject {
   db: Database;
   lane: Lane;
   organizations: string[];
-  /** The requests that were admitted, which the next batch settles. */
+  /** The requests that were admitted and are running. The next batch settles them. */
   running: Admit[];
   drop(): Promise<void>;
 }
@@ -38,9 +39,9 @@ interface Taken {
 interface Question {
   name: string;
   turns: number;
-  /** Runs before each turn, and is not measured. */
+  /** Is run before each turn, and not measured. */
   before?: (subject: Subject) => Promise<unknown>;
-  /** Returns the one statement to measure. */
+  /** Returns the statement to measure. */
   text(subject: Subject): Promise<string> | string;
 }
 
@@ -80,8 +81,8 @@ function batch(of: Subject): string {
 }
 
 /**
- * Rows of a past session for each organization. Its total agrees with its records, so the audit can mark the session as
- * checked (seal it); `unripe` removes the rows again.
+ * SQL for a past session of each organization. Its total agrees with its records, so the audit can mark it as checked
+ * (seal it). `unripe` removes these rows again.
  */
 const ripe = `select ${organizationOf}, 'session'::usage_window_kind, '2026-03-03 03:03Z'::timestamptz, '2026-03-03 08:03Z'::timestamptz`;
 const unripe = ["usage_past", "usage_tally", "usage_seal"].map(
@@ -140,7 +141,7 @@ const questions: Question[] = [
     text: () => "select usage_audit_done(0)",
   },
   { name: "usage check", turns: longTurns, text: () => "select * from usage_differences('sealed')" },
-  // With 20 million records, this takes minutes.
+  // With 20 million records, this statement takes minutes.
   { name: "usage check --full", turns: asksAll ? 1 : 0, text: () => "select * from usage_differences('full')" },
 ];
 

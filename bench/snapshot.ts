@@ -1,8 +1,8 @@
-// How an old snapshot affects the ledger: `bun bench/snapshot.ts [seconds] [batches a second] [seconds a slice]`. Two
-// databases on one Postgres get the same load, batch by batch, for one organization: each batch has four admissions and the
-// settlements of the requests admitted a second before. One more request lasts as long as the bench and is checkpointed. In
-// one of the two databases another connection holds a snapshot all the while, as pg_dump does. Compare the columns for each
-// slice of time.
+// Measures how an old snapshot affects the ledger: `bun bench/snapshot.ts [seconds] [batches a second] [seconds a
+// slice]`. Two databases on one Postgres get the same load, batch by batch, for one organization: each batch has four
+// admissions, and the settlements of the requests that were admitted a second before. One more request runs during the
+// whole bench and is checkpointed. In one of the two databases, another connection holds a snapshot during the whole
+// time, as pg_dump does. Compare the columns for each slice of time.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
@@ -25,10 +25,10 @@ interface Slice {
   cpu_us: number;
 }
 interface Subject {
-  /** Sends one batch, and waits for its answer. */
+  /** Sends one batch, and waits for its result. */
   step(): Promise<unknown>;
   sweep(): Promise<unknown>;
-  /** The CPU of the connections that run batches. */
+  /** The CPU time of the connections that run batches. */
   cpu_us(): number;
   dead(): Promise<number>;
   close(): Promise<void>;
@@ -62,7 +62,7 @@ async function subject(isWatched: boolean): Promise<Subject> {
 type Load = Pick<Subject, "step" | "sweep" | "cpu_us" | "close">;
 
 async function pairs(db: Database, organization: string): Promise<Load> {
-  // On a busy machine a batch may wait for long: the wait counts in the batch's latency, and must not make the batch
+  // On a busy machine a batch may wait for long. The wait is part of the batch's latency, and must not make the batch
   // fail.
   const book = ledger(db, { recovery: "checkpoint", lanes: 1, answer_ms: 60_000 });
   const lasting = admitOf(organization, { limits });
@@ -107,7 +107,7 @@ async function bystander(url: string): Promise<() => Promise<void>> {
   };
 }
 
-/** Sends batches at a steady rate without waiting for earlier ones; the two subjects take turns. */
+/** Sends batches at a steady rate without waiting for earlier ones, to the two databases in turn. */
 async function run(subjects: Subject[]): Promise<void> {
   const table = new Table({
     head: [

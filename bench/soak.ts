@@ -1,11 +1,13 @@
-// Attack and honest load together: `bun bench/soak.ts [minutes] [honest requests a second] [embedded|postgres]`. One node,
-// all attacks of test/attacks against it from one process, and honest clients from another. Prints each round, in which
-// every hostile body is sent once: the memory of the node, honest requests with their p50 and p99, and what failed.
+// Runs attacks and honest load together: `bun bench/soak.ts [minutes] [honest requests a second] [embedded|postgres]`.
+// There are one node, all attacks of test/attacks against it from one process, and honest clients in another. Prints
+// for each round, in which every hostile body is sent once: the memory of the node, the honest requests with the 50th
+// and 99th percentile of their latency, and failures.
 //
-// While bodies of 30 MiB come and go, memory rises and falls by that much, as it should. Whether it grows is measured in
-// the rest at the end of each round, where rounds can be compared: no large body is under way, and everything else goes on
-// (honest load, made-up keys, idle connections, streams that are left). Memory is flat if the median of each rest, except
-// the first, lies within ±5 % of the middle of these medians. Exits with 1 if it is not, or if an honest request failed.
+// While bodies of 30 MiB come and go, memory rises and falls by as much, as it should. A leak is detected in the rest
+// at the end of each round, which makes rounds comparable: no large body is in flight, and everything else goes on
+// (honest load, made-up keys, idle connections, streams whose clients leave). Memory counts as constant if the median
+// of each rest, except the first, is within ±5 % of the middle of these medians. Exits with 1 if it is not constant, or
+// if an honest request failed.
 
 import { loadavg } from "node:os";
 import { join } from "node:path";
@@ -18,11 +20,13 @@ import { metricIn, metricsOf } from "../test/attacks/talk.ts";
 const minutes = Number(process.argv[2] ?? 30);
 const rate = Number(process.argv[3] ?? 20);
 const hasDatabase = process.argv[4] === "postgres";
-/** The memory limit of a small container: 85 % of 2 GiB. */
+/** The memory limit for the node in a small container: 85 % of 2 GiB. */
 const memory_bytes = Math.floor(0.85 * 2 * 1024 ** 3);
 const tolerance = 0.05;
 const round_ms = 120_000;
-/** The first samples of a rest are not used: memory of large bodies is still being freed then. */
+/**
+ * The number of samples at the start of a rest that are ignored, because memory of large bodies is still being freed.
+ */
 const settling_looks = 5;
 
 interface Round {
@@ -109,8 +113,8 @@ async function oneRound(pid: number, requests: Honest[], isResting: () => boolea
 }
 
 /**
- * Sends a request, and once more after a connection reset, as the SDKs do: the node may close an idle connection at the
- * moment of its use.
+ * Sends a request, and repeats it once after a connection reset, as SDKs do: the node may close an idle connection just
+ * when it is used.
  */
 async function again(ask: Honest["ask"], round: Round): Promise<string | null> {
   try {

@@ -1,8 +1,9 @@
-// Shows where the cost of a single request comes from: `bun bench/sparse.ts [--rounds N] [--only WORD] [--fsync] NAME=PATH
-// …`. Each executable is a node on Postgres and Redis, with every limit on; in each round all take a turn of each load. It
-// prints figures for each request; with no requests (the load `at rest`), for each second. They are the CPU of the node and
-// its threads, of the Postgres sessions of its own database, and of Redis, and counts: how often the main thread woke up,
-// page faults, transactions and calls of Redis. Counts hold on any machine; times can only be compared with each other.
+// Shows the components of the cost of a single request: `bun bench/sparse.ts [--rounds N] [--only WORD] [--fsync]
+// NAME=PATH …`. Each executable is a node on Postgres and Redis, with every limit on. In each round, all of them get a
+// slice of each load. Prints figures per request, or per second for the load `at rest`, which has no requests: the CPU
+// time of the node and its threads, of the Postgres sessions of its own database, and of Redis; and counts of wake-ups
+// of the main thread, page faults, transactions and calls to Redis. The counts are valid on any machine; times can only
+// be compared with each other.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -31,7 +32,7 @@ const latencies: number[] = [];
 
 interface Load {
   scenario: Scenario;
-  /** Runs the load; resolves when it is over. */
+  /** Runs the load, and resolves when it is over. */
   run(ask: () => Promise<unknown>): Promise<unknown>;
 }
 
@@ -87,8 +88,8 @@ async function sliceOf(one: Beside, { scenario, run }: Load): Promise<Figures> {
 async function countersOf({ target, sql, redis }: Beside, sessions: readonly number[]): Promise<Figures> {
   const counters: Figures = new Map();
   const add = (name: string, value: number) => counters.set(name, (counters.get(name) ?? 0) + value);
-  // Counts transactions by the next transaction number: the statistics of sessions arrive late, and transactions that
-  // only read have no number.
+  // Transactions are counted by the next transaction ID, because the statistics of sessions are updated late.
+  // Transactions that only read have no ID.
   const [xact] = await sql<
     { next: string; wal: string }[]
   >`select pg_snapshot_xmax(pg_current_snapshot())::text as next,
@@ -127,7 +128,7 @@ async function countersOf({ target, sql, redis }: Beside, sessions: readonly num
 const ran_us = (path: string) => Number(read(path).split(" ")[0] || 0) / 1000;
 const switches = (path: string) => Number(/^voluntary_ctxt_switches:\s*(\d+)/m.exec(read(path))?.[1] ?? 0);
 
-/** Reads a file of /proc; empty if the process or thread has ended. */
+/** Reads a file in /proc; empty if the process or thread has ended. */
 function read(path: string): string {
   try {
     return readFileSync(path, "utf8");

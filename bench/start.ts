@@ -1,7 +1,7 @@
-// bun bench/start.ts [TIMES]: the time from the start of the executable in TEST_SLUICE until it is ready on the embedded
-// database, on a new data folder and on an existing one: the median and the range, and the CPU used meanwhile. With
-// TEST_SLUICE_BEFORE, an older executable takes turns with it. Times need a quiet machine; the CPU figures can stand some
-// load.
+// bun bench/start.ts [TIMES]: measures the time from the start of the executable in TEST_SLUICE until it is ready on
+// the embedded database, with a new data folder and with an existing one. Prints the median and the range, and the CPU
+// time until then. With TEST_SLUICE_BEFORE, an older executable takes turns with it. Elapsed times are only valid on a
+// quiet machine; CPU times are valid under some load, too.
 
 import Table from "cli-table3";
 import { median, type Start, type Starts, startTwice } from "./speed/start.ts";

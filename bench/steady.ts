@@ -1,14 +1,14 @@
-// Sends the requests of the benches. `ask` resolves when its answer has arrived as a whole, and throws if it is wrong.
+// Sends the requests of the benches. `ask` resolves when the complete response has arrived, and throws if it is wrong.
 
 type Ask = () => Promise<unknown>;
 
 interface Steady {
   length_s: number;
-  /** The number of requests a second. */
+  /** The number of requests per second. */
   rate: number;
-  /** The list that gets the latency of each request, in milliseconds. */
+  /** The list to which the latency of each request is added, in milliseconds. */
   latencies: number[];
-  /** The most requests that may be under way. Further ones are not sent, and are counted as left out. */
+  /** The most requests that may be in flight. Requests beyond that are not sent, and are counted as left out. */
   running_max?: number;
 }
 
@@ -28,7 +28,7 @@ export async function steadily(ask: Ask, { length_s, rate, latencies, running_ma
     if (wait > 1) await Bun.sleep(wait);
     if (running >= (running_max ?? Number.POSITIVE_INFINITY)) {
       leftOut += 1;
-      // Yields to the event loop, so that pending answers can be read.
+      // Yields to the event loop, so that responses can be read.
       if (leftOut % 64 === 0) await Bun.sleep(0);
       continue;
     }
@@ -52,12 +52,12 @@ async function timed(ask: Ask, latencies: number[]): Promise<void> {
 
 interface Close {
   length_s: number;
-  /** The number of connections. Each has one request under way at any time. */
+  /** The number of connections, each of which always has one request in flight. */
   connections: number;
   latencies: number[];
 }
 
-/** Each connection sends its next request when it has its answer, until the time is over. */
+/** Sends requests on each connection, one after another, until the time is over. */
 export async function closely(ask: Ask, { length_s, connections, latencies }: Close): Promise<void> {
   const ends = performance.now() + length_s * 1000;
   const connection = async () => {
@@ -66,7 +66,7 @@ export async function closely(ask: Ask, { length_s, connections, latencies }: Cl
   await Promise.all(Array.from({ length: connections }, connection));
 }
 
-/** Sends this many requests, as many at once as there are connections. */
+/** Sends this many requests, with as many in flight as there are connections. */
 export async function counted(ask: Ask, { count, connections }: { count: number; connections: number }): Promise<void> {
   let left = count;
   const connection = async () => {
@@ -80,7 +80,7 @@ export async function spread(ask: Ask, { count, over_s }: { count: number; over_
   await steadily(ask, { length_s: over_s, rate: count / over_s, latencies: [] });
 }
 
-/** Reads an answer of `fetch`, which must be a 200. */
+/** Reads the response of a `fetch`, whose status must be 200. */
 export async function answeredWhole(asked: Promise<Response>): Promise<void> {
   const response = await asked;
   const text = await response.text();

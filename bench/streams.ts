@@ -1,12 +1,13 @@
-// The memory that streams hold, and whether it grows: `bun bench/streams.ts [MINUTES] [STREAMS] [small|agent] [--every MS]
-// [--organizations N]`. By default five minutes, 1,000 streams, small requests, 250 ms between tokens, one organization. A
-// node on Postgres and Redis, with every limit on; the given number of streams at any time, each of ten seconds or so, of
-// which clients leave 30 % in the middle. Prints the node's memory at rest, then of each half minute with the CPU that an
-// event cost, then at rest again. Memory is flat if the median of each half minute lies within ±5 % of the middle of all
-// medians. The first half minutes do not count: the runtime then compiles and collects for the first time. Exits with 1 if
-// memory is not flat, if an answer was wrong, if there is not one usage record for each request, if a total of the books
-// differs from its records, or if the clients who left are charged 1 % more or less than what the engine had sent them.
-// TEST_SLUICE names an executable, as for `npm run bench`.
+// Measures the memory that streams use, and whether it grows: `bun bench/streams.ts [MINUTES] [STREAMS] [small|agent]
+// [--every MS] [--organizations N]`. By default five minutes, 1,000 streams, small requests, 250 ms between tokens, one
+// organization. A node on Postgres and Redis, with every limit on, always has the given number of streams, each of
+// about ten seconds; clients leave 30 % of them in the middle. Prints the node's memory at rest, then that of each half
+// minute with the CPU time per event, and then the memory at rest again. Memory counts as constant if the median of
+// each half minute is within ±5 % of the middle of all medians. The first half minutes are ignored, because the runtime
+// compiles and collects garbage for the first time then. Exits with 1 if memory is not constant, if a response was
+// wrong, if there is not exactly one usage record for each request, if a total of the ledger differs from its records,
+// or if the charge to the clients who left differs by 1 % or more from what the engine had sent them. TEST_SLUICE names
+// an executable, as for `npm run bench`.
 
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
@@ -34,13 +35,13 @@ const every_ms = Number(values.every);
 const organizationCount = Number(values.organizations);
 const tolerance = 0.05;
 /**
- * The allowed difference, as a share, between the tokens that the engine sent to clients who left and the tokens that
- * they are charged.
+ * The largest allowed relative difference between the tokens that the engine sent to clients who left and the tokens
+ * that these clients are charged.
  */
 const leftTolerance = 0.01;
 const leaving = 0.3;
 const round_ms = 30_000;
-/** The number of rounds at the beginning that are not compared. */
+/** The number of rounds at the start that are ignored. */
 const first_rounds = 2;
 const stream_ms = 10_000;
 const behaviour: Behaviour = { wait_ms: 20, tokens: Math.round(stream_ms / every_ms), every_ms, inputTokens: 20 };
@@ -112,7 +113,7 @@ async function main(): Promise<number> {
   return verdict(medians.slice(first_rounds)) && streams.problems.length === 0 ? 0 : 1;
 }
 
-/** The totals of the books that differ from their records, as problems. */
+/** The totals of the ledger that differ from their records, as texts. */
 async function differences(program: string, databaseUrl: string): Promise<string[]> {
   const env = { PATH: process.env.PATH ?? "", DATABASE_URL: databaseUrl };
   const check = Bun.spawn([program, "usage", "check", "--full"], { env, stdout: "pipe", stderr: "pipe" });
@@ -127,7 +128,7 @@ interface Load {
   streams: Streams;
 }
 
-/** Runs one stream after the other, the first one after a wait. */
+/** Runs one stream after another, the first one after a wait. */
 async function keptUp(load: Load, wait_ms: number, until_ms: number): Promise<void> {
   await Bun.sleep(wait_ms);
   const { problems } = load.streams;
@@ -135,7 +136,7 @@ async function keptUp(load: Load, wait_ms: number, until_ms: number): Promise<vo
     await oneStream(load).catch((cause: unknown) => void problems.push(String(cause).slice(0, 200)));
 }
 
-/** Runs a stream with the next of all keys. */
+/** Runs one stream, with each key in turn. */
 async function oneStream({ target, keys, streams }: Load): Promise<void> {
   const tag = tagOf(++streams.asked);
   const model = target.modelFor("chat", behaviour);
@@ -164,7 +165,7 @@ async function oneStream({ target, keys, streams }: Load): Promise<void> {
   }
 }
 
-/** Samples the memory for one round; returns the median. */
+/** Samples the memory for one round, and returns the median. */
 async function oneRound(pid: number): Promise<number> {
   const seen: number[] = [];
   const ends_ms = performance.now() + round_ms;

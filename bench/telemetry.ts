@@ -1,8 +1,8 @@
-// The cost of telemetry for a request: `bun bench/telemetry.ts [seconds] [requests a second] [rounds]`. Three nodes on
-// Postgres with the same engine: one with metrics alone, one that traces 1 % and one that traces all. Their requests take
-// turns, round by round, in one run. A collector receives what they send. CPU is the process's own (user and system), not
-// elapsed time; `best` is that of the best round, which other programs disturbed least. With TEST_SLUICE_BEFORE, an older
-// binary takes turns with them.
+// Measures the cost of telemetry per request: `bun bench/telemetry.ts [seconds] [requests a second] [rounds]`. Three
+// nodes on Postgres use the same engine: one with metrics only, one that traces 1 % of the requests, and one that
+// traces all of them. Their requests take turns, round by round. A collector receives the exported data. CPU time is
+// the process's own (user and system), not elapsed time; the column `best` is that of the best round, which other
+// programs disturbed least. With TEST_SLUICE_BEFORE, an older binary takes turns with them.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +35,7 @@ async function main(): Promise<void> {
   const cpu_us = new Map<string, number[]>(Object.keys(nodes).map((name) => [name, []]));
   const latencies = new Map<string, number[]>(Object.keys(nodes).map((name) => [name, []]));
   for (const { ask } of Object.values(nodes)) {
-    // Sends the first requests one by one: a database that was just compiled is slow at first.
+    // The first requests are sent one at a time, because a newly migrated database is slow at first.
     for (let count = 0; count < 50; count++) await ask();
     await steadily(ask, { length_s: 1, rate, latencies: [] });
   }

@@ -1,9 +1,9 @@
-// Whether warming up before the first client is worth the wait: `bun bench/warm-up.ts [--rounds N] [--rate R] MS…` with the
-// executable in TEST_SLUICE. `MS` are values of `server.warm_up_ms` (by default 0 and 2000). In each round a new node on
-// Postgres and Redis is started with each of them, in turns. It gets requests at once at a steady rate (200 a second), as
-// from a balancer that has just learned of it. Prints, in milliseconds and as the median of the rounds, how long a node
-// takes from its start until it serves. For each of its first seconds, it prints the median, the 99th percentile and the
-// slowest of the requests.
+// Measures whether warming up before the first client is worth the wait: `bun bench/warm-up.ts [--rounds N] [--rate R]
+// MS…` with the executable in TEST_SLUICE. `MS` are values of `server.warm_up_ms` (by default 0 and 2000). In each
+// round, a new node on Postgres and Redis is started with each value in turn. As soon as it serves, it gets requests at
+// a steady rate (200 per second), as from a load balancer that has just discovered it. Prints, in milliseconds and as
+// the median of the rounds, how long a node takes from its start until it serves. For each of its first seconds, it
+// prints the median, the 99th percentile and the maximum of the requests' latencies.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -28,9 +28,9 @@ const seconds = 5;
 
 interface Start {
   ready_ms: number;
-  /** Latencies in milliseconds of the requests of each second. */
+  /** The latencies in milliseconds of the requests of each second. */
   seconds: number[][];
-  /** The CPU time that the node used, from its start until the last answer. */
+  /** The CPU time of the node from its start until its last response. */
   cpu_ms: number;
 }
 

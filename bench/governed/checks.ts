@@ -1,10 +1,13 @@
-// Checks whether each gateway enforces its limits at all: a gateway that refuses nothing would be the fastest.
+// Checks that each gateway really enforces its limits, because a gateway that refuses nothing would be the fastest.
 
 import { answer } from "./engine.ts";
 import type { Gateway, Key, KeyRequest, Running } from "./gateway.ts";
 import type { Clients } from "./load.ts";
 
-/** The limits of the keys to check: the output tokens of `room` answers, and `rate` requests a minute. */
+/**
+ * The limits of the keys to check: the output tokens of `room` responses, and on the next line `rate` requests a
+ * minute.
+ */
 const room = 5;
 const rate = 10;
 export const unlimited = { output_tokens: 1_000_000_000, requests_per_minute: 1_000_000 };
@@ -48,8 +51,8 @@ function said(statuses: readonly number[], wanted: number): string {
 }
 
 /**
- * Waits until the gateway's usage records have all answers to these keys. Returns the number of output tokens that they
- * should have, and the number that they have.
+ * Waits until the gateway's usage records include all responses to these keys. Returns the number of output tokens that
+ * the records should have, and the number that they have.
  */
 export async function booked(running: Running, keys: readonly Key[], answers: number, most_ms: number) {
   const wanted = answers * answer.output_tokens;

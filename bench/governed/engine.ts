@@ -1,4 +1,5 @@
-// An engine that returns the same answer to every request at once: twenty tokens for an input of twelve. Prints its port.
+// An engine that sends the same response to every request immediately: twenty tokens for an input of twelve. Prints its
+// port.
 
 import { createServer } from "node:http";
 

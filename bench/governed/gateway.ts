@@ -1,11 +1,8 @@
-// The interface by which this benchmark runs and queries a gateway. README.md, How to add a gateway.
+// The interface through which this benchmark starts and queries a gateway. README.md, How to add a gateway.
 
-/** The limits of a key. Each gateway writes them in its own settings. */
+/** The limits of a key. Each gateway expresses them in its own settings. */
 export interface Limits {
-  /**
-   * The budget for a month, or for the gateway's nearest kind of window. Input tokens cost nothing, and an output token
-   * costs one.
-   */
+  /** The budget in output tokens for a month, or for the gateway's most similar window. Input tokens cost nothing. */
   output_tokens: number;
   requests_per_minute: number;
 }
@@ -21,32 +18,29 @@ export interface Key {
 }
 
 export interface Setup {
-  /** The engine's URL, without a path. The engine answers at /v1/chat/completions. */
+  /** The engine's URL, without a path. The engine's endpoint is /v1/chat/completions. */
   engine_url: string;
   /** An empty folder, which is removed at the end. */
   folder: string;
-  /** The keys to make, in this order. */
+  /** The keys to create, in this order. */
   requested: readonly KeyRequest[];
-  /** The most milliseconds that making the keys may take. */
+  /** The longest time that creating the keys may take, in milliseconds. */
   keys_ms_max: number;
-  /** The words of the command line that come before the program, such as those of `taskset`. */
+  /** Arguments that precede the program on its command line, such as those of `taskset`. */
   wrapper?: readonly string[];
   /** The names of the engine's models, if there are several. */
   models?: readonly string[];
 }
 
 export interface Running {
-  /** The base URL at which clients reach the gateway, which ends with /v1. */
+  /** The gateway's base URL for clients, which ends with /v1. */
   url: string;
-  /** The name by which clients ask for the engine's model. */
+  /** The gateway's name for the engine's model. */
   model: string;
   keys: Key[];
-  /** The process ids of the gateway and of its stores, without their children. */
+  /** The process IDs of the gateway and of its stores, without their child processes. */
   pids: { gateway: number; stores: number[] };
-  /**
-   * The sum of the usage that the gateway has recorded for these keys. Null: the gateway keeps no records that can be
-   * queried by key.
-   */
+  /** The sum of the usage that the gateway has recorded for these keys. Null: its records cannot be queried by key. */
   usage(keys: readonly Key[]): Promise<Usage | null>;
   stop(): Promise<void>;
 }
@@ -57,17 +51,20 @@ export interface Usage {
 
 export interface Gateway {
   name: string;
-  /** The environment variable that names the gateway's program. */
+  /** The name of the environment variable with the path of the gateway's program. */
   variable: string;
-  /** How the gateway's keys, budgets, rates and records are set up, in one sentence. */
+  /** A sentence on the settings of the gateway's keys, budgets, rates and records. */
   settings: string;
-  /** What the gateway limits and records per key. What is false is not tested, and the table says so. */
+  /**
+   * Whether the gateway has a budget, a rate limit, and usage records per key. Features that it lacks are not tested,
+   * and the table says so.
+   */
   has: { budget: boolean; rate: boolean; usage: boolean };
   version(program: string): Promise<string>;
   start(program: string, setup: Setup): Promise<Running>;
 }
 
-/** Makes keys by a gateway's interface, eight at a time, in the order in which they are requested. */
+/** Creates keys with a gateway's interface, eight at a time, in the requested order. */
 export async function eachKey(
   { requested, keys_ms_max }: Setup,
   make: (request: KeyRequest) => Promise<Key>,

@@ -1,4 +1,4 @@
-// Clients that send the next request as soon as they have an answer, each time with the next key.
+// Clients that each send the next request as soon as they have a response. Successive requests use the keys in turn.
 
 import { Agent, request } from "node:http";
 import type { Key, Running } from "./gateway.ts";
@@ -16,7 +16,7 @@ export interface Load {
   requests_max: number;
 }
 
-/** One connection a client, kept for the whole run. */
+/** Clients with one connection each, which is kept for the whole run. */
 export class Clients {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 4096 });
   readonly #gateway: Pick<Running, "url" | "model">;
@@ -27,7 +27,7 @@ export class Clients {
     this.#gateway = gateway;
   }
 
-  /** Runs the load, and returns all answers. */
+  /** Runs the load, and returns all responses. */
   async load(keys: readonly Key[], { clients, isStreamed, for_ms, requests_max }: Load): Promise<Answer[]> {
     const answers: Answer[] = [];
     const end_ms = performance.now() + for_ms;
@@ -45,7 +45,7 @@ export class Clients {
     return answers;
   }
 
-  /** How many requests of these keys were answered under load. */
+  /** The number of requests with these keys that got a response with the status 200. */
   answered(keys: readonly Key[]): number {
     return keys.reduce((sum, { secret }) => sum + (this.#answered.get(secret) ?? 0), 0);
   }

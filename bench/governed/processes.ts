@@ -1,4 +1,4 @@
-// Starts and stops the programs that run during a measurement, and reads their CPU from the kernel.
+// Starts and stops the programs of a measurement, and reads their CPU time from the kernel.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -22,7 +22,7 @@ export interface ProgramOptions {
   ready_ms_max: number;
 }
 
-/** The programs that are running, so that all of them are stopped at the end. */
+/** The programs that are running. All of them are stopped at the end. */
 const started = new Set<ChildProcess>();
 
 export async function stopAll(): Promise<void> {
@@ -62,7 +62,7 @@ export async function start(words: readonly string[], options: ProgramOptions): 
 async function ended(child: ChildProcess): Promise<void> {
   const gone = new Promise((resolve) => child.once("exit", resolve));
   if (child.exitCode !== null || child.signalCode !== null) return;
-  // Signals the whole process group that the program leads, since some programs leave children behind.
+  // Signals the program's whole process group, because some programs leave child processes behind.
   const signal = (name: NodeJS.Signals) => {
     try {
       process.kill(-child.pid!, name);
@@ -82,7 +82,7 @@ export async function output(words: readonly string[], environment: Record<strin
   return (await promisify(execFile)(file, rest, { env, maxBuffer: 1 << 26 })).stdout.trim();
 }
 
-/** User and system time used so far by these processes and all their descendants. */
+/** The user and system CPU time so far of these processes and all their descendants. */
 export function cpu_us(roots: readonly number[]): number {
   const parents = new Map<number, number>();
   const used = new Map<number, number>();
@@ -91,7 +91,7 @@ export function cpu_us(roots: readonly number[]): number {
     const fields = Number.isInteger(pid) ? statOf(pid) : null;
     if (!fields) continue;
     parents.set(pid, Number(fields[1]));
-    // The process's own user and system time, and that of its children that have ended.
+    // The process's own user and system time, and that of its child processes that have ended.
     const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
     used.set(pid, (ticks * 1e6) / ticks_a_second);
   }
@@ -138,7 +138,7 @@ export async function answers(url: string): Promise<boolean> {
   return response.status < 500;
 }
 
-/** Sends a request with JSON; throws an error with the answer's text if it is refused. */
+/** Sends a request with JSON. Throws an error with the response's text if the request is refused. */
 export async function ask(
   method: string,
   url: string,

@@ -1,4 +1,4 @@
-// The tables of a run, in Markdown.
+// Writes the tables of a run in Markdown.
 
 import type { Range, Report, Row } from "./run.ts";
 
@@ -8,7 +8,7 @@ export function printed({ host, stores, options, rows }: Report): string {
   return [`${host}. ${stores}. ${how}.`, "", checksTable(rows), "", costTable(rows), ""].join("\n");
 }
 
-/** The results of the checks, from the first row of each gateway that has any. */
+/** The table of the checks, with the first row of each gateway that has results of checks. */
 export function checksTable(rows: readonly Row[]): string {
   const first = new Map<string, Row>();
   for (const row of rows) if (row.checks && !first.has(row.gateway)) first.set(row.gateway, row);

@@ -1,5 +1,5 @@
-// What a governed request (one with a key, a budget and limits) costs in CPU and time, by gateway and by number of keys.
-// README.md says how.
+// Measures the CPU time and latency of a governed request (one with a key, a budget and limits), by gateway and by
+// number of keys. README.md describes the method.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -41,23 +41,23 @@ export interface Row {
   settings: string;
   keys: number;
   at: string;
-  /** The machine's load averages over a minute, before and after the measurement. */
+  /** The machine's one-minute load averages before and after the measurement. */
   load?: [number, number];
-  /** Why the row has no figures. */
+  /** The reason if the row has no figures. */
   reason?: string;
   checks?: Checked;
   requests?: number;
-  /** The number of answers with a status other than 200. */
+  /** The number of responses with a status other than 200. */
   failed?: number;
-  /** The CPU for a request during the gateway's own turns: the least and the most of the rounds. */
+  /** The CPU time of the gateway per request during its own turns: the minimum and the maximum of the rounds. */
   gateway_us?: Range;
   stores_us?: Range;
   /**
-   * The CPU for a request, of gateway and stores, including work that they did after the turns, but without their idle
-   * CPU.
+   * The CPU time of gateway and stores per request, including their work after the turns, but without their CPU time
+   * when idle.
    */
   in_all_us?: number;
-  /** The time of a request by a single client, less what the engine alone takes. */
+  /** The latency of a single client's request, minus that of the engine alone. */
   added_p50_ms?: Range;
   p99_ms?: Range;
   /**
@@ -101,7 +101,7 @@ function merged(old: readonly Row[], fresh: readonly Row[]): Row[] {
   return [...old.filter((row) => !isAgain(row)), ...fresh].sort((one, other) => one.keys - other.keys);
 }
 
-/** One gateway in this comparison, while it runs. */
+/** One gateway of this comparison, while it runs. */
 interface Entry {
   gateway: Gateway;
   row: Row;
@@ -113,7 +113,7 @@ interface Entry {
   turns: { gateway_us: number; stores_us: number; added_p50_ms: number; p99_ms: number }[];
 }
 
-/** Measures all gateways with this number of keys: all run at once and take turns. */
+/** Measures all gateways with this number of keys. All of them are started, and then get requests in turn. */
 async function compared(options: Options, count: number, engine_url: string): Promise<Row[]> {
   const rows: Row[] = [];
   const entries: Entry[] = [];
@@ -127,7 +127,7 @@ async function compared(options: Options, count: number, engine_url: string): Pr
   for (const entry of entries) await idled(entry);
   for (let round = 0; round < options.rounds; round++) {
     const engine_ms = await engineAlone(engine_url, options);
-    // Over the rounds, each gateway runs first, in the middle and last.
+    // The order changes from round to round, so that each gateway goes first, in the middle and last.
     for (let at = 0; at < entries.length; at++) await turn(entries[(at + round) % entries.length]!, options, engine_ms);
     console.error(`${count} keys: round ${round + 1} of ${options.rounds}`);
   }
@@ -140,7 +140,7 @@ async function compared(options: Options, count: number, engine_url: string): Pr
   return rows;
 }
 
-/** The median time of a single client's requests to the engine, without a gateway. */
+/** The median latency of a single client's requests to the engine, without a gateway. */
 async function engineAlone(engine_url: string, { streamed }: Options): Promise<number> {
   const bare = new Clients({ url: `${engine_url}/v1`, model: "governed" });
   const nobody = [{ id: "", secret: "none" }];
@@ -188,7 +188,7 @@ const load = async (
   return answers;
 };
 
-/** Uses every key at least once (up to 2,000), so that measured code has run before. */
+/** Sends a request with every key (or with 2,000 of them), so that the measured code has run before. */
 async function warm(entry: Entry): Promise<void> {
   const requests_max = Math.max(200, Math.min(entry.keys.length, 2_000));
   await load(entry, { clients: 8, isStreamed: false, for_ms: 30_000, requests_max });
@@ -204,7 +204,7 @@ async function idled(entry: Entry): Promise<void> {
   entry.before = {
     ...{ at_ms: Date.now(), cpu_us: now_us, idle_us_a_second: (now_us - begun_us) / (idle_ms / 1000) },
   };
-  // Requests until now are not part of the measurement.
+  // The requests so far are no part of the measurement.
   entry.row.requests = 0;
 }
 

@@ -1,5 +1,6 @@
-// A Postgres and a Redis of the run's own, from programs that are installed: `initdb` and `postgres` in the PATH or in
-// GOVERNED_POSTGRES (a folder), `redis-server` in the PATH or GOVERNED_REDIS (a program). Postgres does not wait for its disk.
+// Starts a Postgres and a Redis for the run, from installed programs: `initdb` and `postgres` in the PATH or in
+// GOVERNED_POSTGRES (a folder), `redis-server` in the PATH or GOVERNED_REDIS (a program). Postgres does not wait for
+// its disk.
 
 import { execFile } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, readFileSync } from "node:fs";
@@ -60,7 +61,10 @@ function idOf(name: string, column: number): number {
   return Number(line?.split(":")[column]);
 }
 
-/** The first message of Postgres' protocol 3.0, for user and database `postgres`. A server that is ready answers with R. */
+/**
+ * The startup message of Postgres' protocol 3.0, for user and database `postgres`. A server that is ready responds with
+ * R.
+ */
 export const startUp = (() => {
   const text = "user\0postgres\0database\0postgres\0\0";
   const head = Buffer.alloc(8);
@@ -69,7 +73,7 @@ export const startUp = (() => {
   return Buffer.concat([head, Buffer.from(text)]);
 })();
 
-/** Sends a message to the server, and returns the first bytes of its answer. */
+/** Sends a message to the server, and returns the first bytes of its response. */
 export function says(port: number, message: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(message));

@@ -1,11 +1,11 @@
-// The requests that targets get in each protocol, and the check that an answer is the one to its request: a fast wrong
-// answer is a failure. The engine does what the name of its model says, and begins each answer with the tag of its
-// question.
+// The requests to the targets in each protocol, and the check that a response belongs to its request, because a fast
+// wrong response is a failure. The name of the engine's model determines the engine's behaviour, and each response
+// begins with the tag in its request.
 
 export const protocols = ["chat", "messages", "responses"] as const;
 export type Protocol = (typeof protocols)[number];
 
-/** All kinds of requests: one for an answer in one of the protocols, or for an embedding. */
+/** The kinds of requests: for a response in one of the three protocols, or for an embedding. */
 export const asked = [...protocols, "embeddings"] as const;
 export type Asked = (typeof asked)[number];
 
@@ -17,17 +17,17 @@ export const pathOf: Record<Asked, string> = {
 };
 
 export interface Behaviour {
-  /** The wait before the answer begins. */
+  /** The time before the response begins, in milliseconds. */
   wait_ms: number;
-  /** The number of tokens in the answer, its tag included. */
+  /** The number of tokens in the response, including its tag. */
   tokens: number;
-  /** The time between two tokens of a stream. */
+  /** The time between two tokens of a stream, in milliseconds. */
   every_ms: number;
   /** The input tokens that the engine reports for the prompt. */
   inputTokens: number;
 }
 
-/** The name by which the engine offers a model with this behaviour. */
+/** The engine's name for a model with this behaviour. */
 export function modelOf({ wait_ms, tokens, every_ms, inputTokens }: Behaviour): string {
   return `bench-${wait_ms}-${tokens}-${every_ms}-${inputTokens}`;
 }
@@ -44,7 +44,7 @@ export const word = " word";
 export const tagOf = (count: number) => tagPrefix + count.toString(36).padStart(8, "0");
 export const textOf = (tag: string, { tokens }: Behaviour) => tag + word.repeat(tokens - 1);
 
-/** The length of an embedding vector. Its first numbers are the letters of its question's tag. */
+/** The length of an embedding vector. Its first numbers are the character codes of the request's tag. */
 export const dimensions = 256;
 const scale = 1_000;
 export const vectorOf = (tag: string) =>
@@ -59,16 +59,16 @@ export interface Expected {
   behaviour: Behaviour;
 }
 
-/** The content of one answer, put together from all its frames. */
+/** The content of one response, assembled from all its frames. */
 interface Said {
   text: string;
-  /** The number of events that end an answer. */
+  /** The number of events that end a response. */
   ends: number;
   inputTokens: number | null;
   outputTokens: number | null;
 }
 
-/** Returns what is wrong with an answer of status 200, or null. */
+/** Returns the problem of a response with status 200; null if it is correct. */
 export function wrong(body: string, { protocol, isStreamed, tag, behaviour }: Expected): string | null {
   let said: Said;
   try {
@@ -113,7 +113,7 @@ const whole: Record<Asked, (reply: Json) => Said> = {
     text: tagIn(data[0].embedding),
     ends: data[0].embedding.length / dimensions,
     inputTokens: usage.prompt_tokens,
-    // A vector is counted as one token.
+    // The usage counts a vector as one token.
     outputTokens: data.length,
   }),
   chat: ({ choices, usage }) => ({
@@ -155,7 +155,7 @@ const streamed: Record<Protocol, (frames: Frame[]) => Said> = {
     for (const frame of frames as Json[]) {
       if (frame.type === "content_block_delta") said.text += frame.delta.text;
       if (frame.type === "message_stop" || frame.type === "error") said.ends += frame.type === "error" ? 100 : 1;
-      // Counts only message_delta: message_start is sent before the engine reports the count.
+      // Only message_delta has the count: message_start is sent before the engine reports it.
       if (frame.type === "message_delta") said.outputTokens = frame.usage.output_tokens;
     }
     return said;

@@ -1,4 +1,5 @@
-// Runs executables beside each other: a node of each on the same Postgres and Redis, each in a database of its own.
+// Runs several executables at the same time: a node of each on the same Postgres and Redis, each with a database of its
+// own.
 
 import { resolve } from "node:path";
 import { RedisClient } from "bun";
@@ -10,13 +11,13 @@ import { databaseBeside } from "./stores.ts";
 import { startEngineProcess, startNode } from "./targets.ts";
 import type { Driven } from "./warming.ts";
 
-/** A node, with connections to its own database and its own Redis database. */
+/** A node, with connections to its own database and to its own Redis database. */
 export interface Beside extends Driven {
   sql: postgres.Sql;
   redis: RedisClient;
 }
 
-/** The Postgres processes that serve the node's database, except the bench's own. */
+/** The IDs of the Postgres processes that serve the node's database, except for the bench's own. */
 export async function sessionsOf({ sql }: Pick<Beside, "sql">): Promise<number[]> {
   const sessions = await sql<{ pid: number }[]>`select pid from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()`;
@@ -28,8 +29,8 @@ export async function redisPidOf({ redis }: Pick<Beside, "redis">): Promise<numb
 }
 
 /**
- * Starts a node, with every limit on, for each word such as `now=dist/sluice` (a name and an executable), on a Postgres
- * with these settings. `ending` stops all of them. Returns the nodes by name.
+ * Starts a node with every limit on for each argument such as `now=dist/sluice` (a name and an executable), on a
+ * Postgres with these settings. `ending` stops all of them. Returns the nodes by name.
  */
 export async function nodesBeside(
   words: readonly string[],

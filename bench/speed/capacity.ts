@@ -1,5 +1,5 @@
-// How many streamed events a second one core can serve, and what each costs: a constant number of streams, whose starts are
-// spread, at an engine over plain sockets that can send far more. Every answer is checked.
+// Measures how many streamed events per second one core can serve, and the cost of each: a constant number of streams,
+// whose starts are spread, from an engine over plain sockets that can send far more. Every response is checked.
 
 import { startPostgres, startRedis } from "../../test/harness/services.ts";
 import { smallBody } from "../agent-body.ts";
@@ -26,19 +26,22 @@ import {
 const longestPause_ms = 50;
 const addedFirst_ms_max = 100;
 const addedGap_ms_max = 150;
-/** The time before the measurement, in which the load becomes even and code gets warm. */
+/** The time before the measurement in which the load becomes steady and code is warmed up. */
 const settling_ms = 4500;
 const measured_ms = 3500;
-/** About how long an answer lasts. */
+/** The approximate duration of a response. */
 const answer_ms = 2500;
 const streams_first = 200;
 const streams_min = 8;
 /**
- * The search ends when the smallest number of streams that was too many is at most this many times the largest number
+ * The ratio at which the search ends: that of the smallest number of streams that was too many to the largest number
  * that was served well.
  */
 const closeness = 1.12;
-/** The share of the target's core that the next step of the search aims to use, by the measured cost of an event. */
+/**
+ * The share of the target's core that the next step of the search aims to use, according to the measured cost of an
+ * event.
+ */
 const aimed_share = 0.95;
 
 export const paces_ms = [25, 8];
@@ -55,13 +58,13 @@ export interface Flow {
   gap_ms: { p50: number; p99: number };
 }
 
-/** A target, and the function that makes a sender of streams with a given behaviour. */
+/** A target, and a function that creates a sender of streams with a given behaviour. */
 export interface Flowing {
   target: Target;
   at(behaviour: Behaviour): Asker;
 }
 
-/** Streams that start in the same millisecond, once a second, beside the constant ones. */
+/** Streams that start in the same millisecond, once a second, in addition to the constant ones. */
 export interface Burst {
   ask: Asker;
   streams: number;
@@ -69,12 +72,12 @@ export interface Burst {
 }
 
 const burst_every_ms = 1000;
-/** The behaviour of a burst's streams: their answers end before the next burst starts. */
+/** The behaviour of a burst's streams: their responses end before the next burst starts. */
 export const burstBehaviour: Behaviour = { wait_ms: 20, tokens: 8, every_ms: 100, inputTokens: 20 };
 
 /**
- * Keeps this number of streams running at any time, and measures them. The times of a burst's streams are not counted,
- * but their cost is.
+ * Keeps this number of streams running, and measures them. The times of a burst's streams are not counted, but their
+ * CPU cost is.
  */
 export async function flow(
   target: Target,
@@ -136,9 +139,9 @@ export function told({ streams, events_per_s, cpu_us: event_us, first_ms, gap_ms
 }
 
 /**
- * Searches for the largest number of streams that the target serves within the bounds. It narrows the range between a
- * number that the target serves well and one that it does not. Returns the figures of the best run. Null: even few
- * streams are too many.
+ * Searches for the largest number of streams that the target serves within the bounds, by narrowing the range between a
+ * number that it serves well and one that it does not. Returns the figures of the best run. Null if even few streams
+ * are too many.
  */
 export async function mostBorne(
   seenAt: (streams: number) => Promise<Flow>,
@@ -149,12 +152,12 @@ export async function mostBorne(
   let streams = streams_first;
   while (streams >= streams_min && broke / (best?.streams ?? 1) > closeness) {
     let seen = await seenAt(streams);
-    // Measures again, so that a moment of other load on the machine does not decide.
+    // A number of streams that fails is measured twice, because other load on the machine may have been the cause.
     if (!isBorne(seen, behaviour)) seen = await seenAt(streams);
     if (isBorne(seen, behaviour)) best = seen;
     else broke = streams;
     streams = nextCount(seen, best, broke);
-    // Between two neighbouring numbers of streams, no other is left to try.
+    // The search ends when there is no other number between the two.
     if (streams === best?.streams || streams === broke) break;
   }
   return best;
@@ -168,15 +171,15 @@ function nextCount(seen: Flow, best: Flow | null, broke: number): number {
 
 export interface Wanted {
   program: string;
-  /** Whether Portkey and LiteLLM take part, too. */
+  /** Whether Portkey and LiteLLM are measured, too. */
   isWithOthers: boolean;
-  /** The names of the targets to run. Null: all of them. */
+  /** The names of the targets to measure. Null for all of them. */
   targets: readonly string[] | null;
-  /** An older executable, which takes part too. */
+  /** An older executable, which is measured, too. */
   before?: string | null;
   /**
-   * Pauses in milliseconds, in which a node does not read an engine's socket. For each, a node that always pauses for
-   * that long runs, in place of the usual targets.
+   * Lengths of pauses in milliseconds, in which a node does not read an engine's socket. For each, a node that always
+   * pauses for that long is measured, in place of the usual targets.
    */
   pauses_ms?: readonly number[];
   behaviours?: readonly Behaviour[];
@@ -185,9 +188,7 @@ export interface Wanted {
 const pausedPrefix = "pauses of ";
 const pausedName = (pause_ms: number) => `${pausedPrefix}${pause_ms} ms`;
 
-/**
- * Starts the targets of the capacity rows; `ending` stops them. The nodes with pauses and without are separate targets.
- */
+/** Starts the targets of the capacity rows; `ending` stops them. Nodes with and without pauses are separate targets. */
 export async function flowing(
   { program, isWithOthers, targets, before = null, behaviours = paces_ms.map(behaviourAt), pauses_ms = [] }: Wanted,
   ending: AsyncDisposableStack,
@@ -260,7 +261,7 @@ function flowingTo(target: Target, ending: AsyncDisposableStack): Flowing {
   };
 }
 
-/** Measures the capacity rows, one for each pace. */
+/** Measures the capacity rows, one for each time between tokens. */
 export async function capacityLines(wanted: Wanted, say: (text: string) => void): Promise<Line[]> {
   await using ending = new AsyncDisposableStack();
   const targets = await flowing(wanted, ending);
@@ -274,7 +275,7 @@ export async function capacityLines(wanted: Wanted, say: (text: string) => void)
         say(`capacity at ${every_ms} ms, ${target.name}: ${told(seen)}`);
         return seen;
       };
-      // Warms up the target, since new code is slow.
+      // The target is warmed up first, because new code is slow.
       await seenAt(streams_first).catch(() => {});
       cells[target.name] = cellOf(await mostBorne(seenAt, behaviour).catch((failure: unknown) => String(failure)));
     }

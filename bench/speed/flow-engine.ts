@@ -1,6 +1,7 @@
-// The engine of the capacity row, a process of its own: it speaks streamed chat completions over plain sockets with a
-// single timer, so that it can send far more events a second than what is measured. Like real engines, it sends the finish,
-// the usage and [DONE] together. A GET returns what it has sent to the streams whose caller left. Prints its port.
+// The engine of the capacity rows, in a process of its own. It sends streamed chat completions over plain sockets with
+// a single timer, so that it can send far more events per second than the measured programs. Like real engines, it
+// sends the finish reason, the usage and [DONE] together. A GET returns what it has sent to streams whose caller left.
+// Prints its port.
 
 import type { Socket } from "bun";
 import { type Behaviour, behaviourOf, tagLength, tagPrefix, textOf, word } from "./asks.ts";
@@ -21,7 +22,7 @@ interface Stream {
 }
 
 /**
- * The state of a connection: the received part of its next request, and the bytes that wait until the socket takes
+ * The state of a connection: the received part of its next request, and the bytes that wait until the socket accepts
  * more.
  */
 interface Asked {
@@ -31,13 +32,13 @@ interface Asked {
 
 export interface Sent {
   tokens: number;
-  /** The streams whose caller left after their first token, and the tokens that they had been sent. */
+  /** The number of streams whose caller left after their first token, and of the tokens that had been sent to them. */
   left: { streams: number; tokens: number };
 }
 
 export function startFlowEngine() {
   const sent: Sent = { tokens: 0, left: { streams: 0, tokens: 0 } };
-  /** Streams by the millisecond at which their next tokens are due. */
+  /** The streams by the millisecond at which their next token is due. */
   const due = new Map<number, Stream[]>();
   const tokens = new Map<string, Uint8Array>();
   let ticked_ms = Math.floor(performance.now());

@@ -1,15 +1,15 @@
-// How fast the host itself is, without Sluice: the same piece of work before and after a run, on the core that targets get.
-// If one host is half as fast as another, their absolute figures cannot be compared. As a program it prints what it
-// measured.
+// Measures the speed of the host itself, without Sluice: the same work before and after a run, on the core of the
+// targets. If one host is half as fast as another, their absolute figures cannot be compared. Run as a program, it
+// prints the results.
 
 import { agentBody } from "../agent-body.ts";
 import { percentile } from "./percentile.ts";
 import { pinned } from "./process.ts";
 
 export interface HostSpeed {
-  /** CPU to parse a body of 66 KB and write it again. */
+  /** The CPU time to parse a body of 66 KB and to serialize it again. */
   body_us: number;
-  /** CPU of a round trip on a socket: a byte is written, read, written back and read. */
+  /** The CPU time of a round trip on a socket: a byte is written, read, written back and read. */
   turn_us: number;
 }
 
@@ -32,7 +32,7 @@ const body = agentBody("hello", { protocol: "chat", model: "any", isStreamed: fa
 
 /**
  * Runs `work`, which consists of `count` equal pieces, once in each round. Returns the median over the rounds of the
- * CPU for one piece.
+ * CPU time per piece.
  */
 async function middle(count: number, work: () => unknown): Promise<number> {
   const seen: number[] = [];

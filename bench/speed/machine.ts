@@ -1,4 +1,4 @@
-// Finds the executable to measure, and describes the machine and versions of a result.
+// Finds the executable to measure, and describes the machine and the versions for a result.
 
 import { cpus, loadavg, release, totalmem } from "node:os";
 import { join, resolve } from "node:path";
@@ -8,7 +8,7 @@ import { pins } from "./process.ts";
 const build_ms = 5 * 60_000;
 const root = join(import.meta.dir, "../..");
 
-/** The path of the executable that TEST_SLUICE names, or of one that it builds from this checkout. */
+/** The path of the executable that TEST_SLUICE names, or of one that is built from this checkout. */
 export async function executable(): Promise<string> {
   if (process.env.TEST_SLUICE) return resolve(process.env.TEST_SLUICE);
   const words = [process.execPath, "scripts/build.ts"];
@@ -45,9 +45,9 @@ export interface Machine {
   processor: string;
   memory_gb: number;
   kernel: string;
-  /** Whether what is measured had a core to itself. */
+  /** Whether the measured program had a core to itself. */
   isPinned: boolean;
-  /** How many cores were busy before the bench started anything. */
+  /** The number of busy cores before the bench started anything. */
   busyCores_before: number;
   load_after: number;
 }

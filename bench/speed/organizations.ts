@@ -1,9 +1,9 @@
-// Organizations of a bench, made in the database in one statement.
+// Creates the organizations of a bench in the database, in one statement.
 
 import type { Sql } from "postgres";
 import { hashKey, key_random_bytes, newKey } from "../../src/core/auth/credential.ts";
 
-/** Makes organizations of the plan `on`, with a key each, and returns the keys. */
+/** Creates organizations on the plan `on` with one key each, and returns the keys. */
 export async function organizations(sql: Sql, count: number): Promise<string[]> {
   const keys = Array.from({ length: count }, () => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes))));
   const hashes = keys.map((key) => hashKey(key).toHex());

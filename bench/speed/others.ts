@@ -1,4 +1,4 @@
-// Other gateways. For `--others`: at pinned versions from their packages, which are downloaded into .cache, and with
+// Starts other gateways. For `--others`: pinned versions from their packages, which are downloaded into .cache, with
 // everything turned off except passing requests on. For TEST_BUSBAR: Busbar with limits.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,15 +14,15 @@ import { pinned } from "./process.ts";
 import { behaviours, names } from "./scenarios.ts";
 import { answers, type Target } from "./targets.ts";
 
-/** The file with LiteLLM's packages to install. */
+/** The requirements file with LiteLLM's packages. */
 const requirements = join(import.meta.dir, "litellm.txt");
 export const versions = {
   portkey: "1.15.2",
   litellm: /^litellm==(.+)$/m.exec(readFileSync(requirements, "utf8"))![1]!,
 };
 /**
- * The version of the package that Portkey uses as its HTTP server. With a later version, Portkey answers every stream
- * with a 500, because it appends to headers that may not change.
+ * The version of the package that Portkey uses as its HTTP server. With later versions, Portkey responds to every
+ * stream with a 500, because it appends to immutable headers.
  */
 const nodeServerVersion = "1.14.1";
 const folder = ".cache/bench";
@@ -41,7 +41,7 @@ export async function startPortkey(engineUrl: string): Promise<Target> {
   };
 }
 
-/** Starts LiteLLM with a master key, and no database. */
+/** Starts LiteLLM with a master key and without a database. */
 export async function startLitellm(engineUrl: string): Promise<Target> {
   const engine = { model: "openai/*", api_base: `${engineUrl}/v1`, api_key: "bench" };
   const { url, child } = await litellm({
@@ -55,7 +55,9 @@ export async function startLitellm(engineUrl: string): Promise<Target> {
   };
 }
 
-/** Starts the Busbar that TEST_BUSBAR names, with a key whose limits are never reached; null if it names none. */
+/**
+ * Starts the Busbar that TEST_BUSBAR names, with a key whose limits are never reached. Null if TEST_BUSBAR is not set.
+ */
 export async function startBusbar(engineUrl: string): Promise<Target | null> {
   const program = process.env.TEST_BUSBAR;
   if (!program) return null;
@@ -78,7 +80,7 @@ interface Started {
   child: Bun.Subprocess;
 }
 
-/** Starts Portkey. `isHeadless`: without the web page that it serves. */
+/** Starts Portkey. `isHeadless`: without its web page. */
 export async function portkey(isHeadless = true): Promise<Started> {
   const place = join(folder, `portkey-${versions.portkey}-${nodeServerVersion}`);
   const program = join(place, "node_modules/@portkey-ai/gateway/build/start-server.js");
@@ -100,7 +102,7 @@ export async function portkey(isHeadless = true): Promise<Started> {
   return { url, child };
 }
 
-/** Starts LiteLLM. `settings` are the contents of its configuration file. */
+/** Starts LiteLLM. `settings` is the content of its configuration file. */
 export async function litellm(settings: object): Promise<Started> {
   mkdirSync(folder, { recursive: true });
   const python = await pythonWith(requirements, "litellm");

@@ -1,4 +1,4 @@
-// The CPU and memory of processes, as the kernel reports them, and the core on which they run.
+// Reads the CPU time and memory of processes from the kernel, and pins processes to cores.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -13,7 +13,7 @@ interface Stat {
 function statOf(pid: number): Stat | null {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
-    // The process's own user and system time, and that of its children that have ended.
+    // The process's own user and system time, and that of its child processes that have ended.
     const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
     return { parent: Number(fields[1]), cpu_us: (ticks * 1e6) / ticks_a_second };
   } catch {
@@ -21,7 +21,7 @@ function statOf(pid: number): Stat | null {
   }
 }
 
-/** User and system time used so far by a process and all its descendants. */
+/** The user and system CPU time so far of a process and all its descendants. */
 export function cpu_us(root: number): number {
   const stats = new Map<number, Stat>();
   for (const name of readdirSync("/proc")) {
@@ -33,7 +33,9 @@ export function cpu_us(root: number): number {
   return [...stats].reduce((sum, [pid, stat]) => sum + (isWithin(pid) ? stat.cpu_us : 0), 0);
 }
 
-/** The time that the threads of a process have run until now, to the nanosecond; 0 if it has ended. */
+/**
+ * The time that the threads of a process have run so far, with a precision of nanoseconds; 0 if the process has ended.
+ */
 export function ran_us(pid: number): number {
   try {
     const threads = readdirSync(`/proc/${pid}/task`);
@@ -50,7 +52,7 @@ export function resident_bytes(pid: number): number {
 }
 
 /**
- * Whether processes are pinned: with two cores or more, what is measured has the last one to itself, and everything
+ * Whether processes are pinned: with two cores or more, the measured program has the last one to itself, and everything
  * else runs on the others.
  */
 export const pins = availableParallelism() >= 2 && Bun.which("taskset") !== null;
@@ -59,14 +61,14 @@ const last = availableParallelism() - 1;
 
 export const pinned = (words: string[]): string[] => (pins ? ["taskset", "-c", `${last}`, ...words] : words);
 
-/** Keeps this process, and those that it starts from now on, off the core of what is measured. */
+/** Keeps this process, and processes that it starts from now on, off the core of the measured program. */
 export function pinOthers(): void {
   if (!pins) return;
   const { exitCode } = Bun.spawnSync(["taskset", "-a", "-cp", `0-${last - 1}`, `${process.pid}`]);
   if (exitCode !== 0) throw new Error("taskset could not give the driver its core");
 }
 
-/** How many cores are busy over a second, including those used by other programs. */
+/** The number of busy cores, measured over a second, including those used by other programs. */
 export async function busyCores(): Promise<number> {
   const idle = () => {
     const [, user, nice, system, idling, waiting] = readFileSync("/proc/stat", "utf8").split("\n")[0]!.split(/\s+/);

@@ -1,4 +1,4 @@
-// How a node's CPU time is distributed: the samples of a CPU profile, by part of the program.
+// Summarizes a CPU profile of a node: the CPU time of each part of the program.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ interface Profile {
   timeDeltas: number[];
 }
 
-/** The name of the part in which a function lies: a module of src, a package, or a part of the runtime. */
+/** The part of the program to which a function belongs: a module of src, a package, or a part of the runtime. */
 export function partOf({ functionName, url }: { functionName: string; url: string }): string {
   const own = /\/(src(?=\/)|db)\/((?:(?:core|features|admin|stores)\/)?[^/]+)/.exec(
     url.replace(/.*\/node_modules\//, "package:"),
@@ -22,7 +22,7 @@ export function partOf({ functionName, url }: { functionName: string; url: strin
   return url === "" ? "the runtime, native" : "the runtime, JavaScript";
 }
 
-/** Microseconds by part, the largest first; idle time is left out. */
+/** The CPU time in microseconds of each part, the largest first. Idle time is left out. */
 export function timeByPart({ nodes, samples, timeDeltas }: Profile): [string, number][] {
   const parts = new Map(nodes.map(({ id, callFrame }) => [id, partOf(callFrame)]));
   const times = new Map<string, number>();
@@ -34,7 +34,7 @@ export function timeByPart({ nodes, samples, timeDeltas }: Profile): [string, nu
   return [...times].sort(([, one], [, other]) => other - one);
 }
 
-/** A table of the largest parts of the profile in that folder. */
+/** A table of the largest parts in the profile in that folder. */
 export function profileTable(folder: string): string {
   const name = readdirSync(folder).find((one) => one.endsWith(".cpuprofile"));
   if (!name) throw new Error("the node has left no profile");

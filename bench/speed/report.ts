@@ -1,13 +1,13 @@
-// Makes the table of results from slices (a target's figures in one round): the best of the rounds, the value that it is
-// compared with, whether it keeps its budget, and how it compares with an earlier run. Pure.
+// Makes the table of results from slices (a target's figures in one round): the best round, the value with which it is
+// compared, whether it is within its budget, and the comparison with an earlier run. Pure.
 
 import { percentile } from "./percentile.ts";
 import { names, type Row, type Scenario, type Slice } from "./scenarios.ts";
 
 export interface Cell {
-  /** The measured value. Null: the target answered nothing. */
+  /** The measured value. Null: the target served no request. */
   value: number | null;
-  /** The ratio to the value of another target, or the difference from it; null: nothing is compared. */
+  /** The ratio to another target's value, or the difference from it; null if there is no comparison. */
   compared: number | null;
   note: string;
 }
@@ -47,7 +47,7 @@ function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
       continue;
     }
     const value = of(slice);
-    // The target has no such figure. For example, a target that only passes requests on has no probes.
+    // The target has no such figure; for example, a target that only passes requests on has no probes.
     if (Number.isNaN(value)) continue;
     if (compared && (target === compared.with || !base)) {
       cells[target] = { value, compared: null, note: "" };
@@ -60,7 +60,7 @@ function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
       note: noteOf(slices.get(target)!, storing.includes(target), row, scenario),
     };
   }
-  // A row that compares with the target without limits is shown only for the node, which runs with limits on and off.
+  // A row that compares with the target without limits is shown only for the node, which runs with and without limits.
   const told = compared?.with === names.unlimited ? storing : Object.keys(cells);
   return {
     ...{ id, name, unit, as: compared?.as ?? null, budget },
@@ -68,7 +68,7 @@ function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
   };
 }
 
-/** The note of a cell: whether the target kept up, and the CPU that its stores used. */
+/** The note in a cell: whether the target kept up with the load, and the CPU time of its stores. */
 function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, scenario: Scenario): string {
   const { load, behaviour } = scenario;
   const sum = (of: (slice: Slice) => number) => slices.reduce((total, slice) => total + of(slice), 0);
@@ -76,8 +76,8 @@ function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, sce
   const leftOut = sum((slice) => slice.leftOut);
   const notes: string[] = [];
   if (leftOut > 0) notes.push(`does not keep up: ${Math.round((100 * leftOut) / (leftOut + requests))} % left out`);
-  // Events that pile up are read together, which is cheap: an event's cost is only valid if streams keep the engine's
-  // pace.
+  // Events that pile up are read together, which is cheap, so an event's cost is only valid if streams keep up with the
+  // engine.
   const paced_ms = behaviour.wait_ms + behaviour.tokens * behaviour.every_ms;
   const slowed =
     percentile(
@@ -93,8 +93,8 @@ function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, sce
 }
 
 /**
- * The factor by which a cell of the table exceeds its budget: 1.5 is half as much again as is allowed. Null: the cell
- * keeps its budget, or has none.
+ * The factor by which a cell of the table exceeds its budget, such as 1.5 for half as much again. Null: the cell is
+ * within its budget, or has none.
  */
 export function overBudget({ as, budget }: Line, { value, compared }: Cell): number | null {
   if (budget === null) return null;
@@ -104,7 +104,7 @@ export function overBudget({ as, budget }: Line, { value, compared }: Cell): num
 
 const guard_factor = 1.5;
 
-/** Ratios that have grown beyond what is allowed since an earlier run, in words. */
+/** The ratios that have grown beyond the allowed factor since an earlier run, as texts. */
 export function grown(lines: readonly Line[], recorded: readonly Line[]): string[] {
   return lines.flatMap(({ id, name, as, cells }) => {
     const earlier = recorded.find((line) => line.id === id);
@@ -139,7 +139,7 @@ function budgetText({ as, budget, unit }: Line): string {
   return as === "added" ? `≤ +${budget} ${unit}` : `≤ ${budget} ${unit}`;
 }
 
-/** The table in Markdown. `ours`: the targets that have budgets. */
+/** The table in Markdown. `ours` names the targets that have budgets. */
 export function markdown(lines: readonly Line[], targets: readonly string[], ours: readonly string[]): string {
   const columns = targets.filter((target) => lines.some(({ cells }) => target in cells));
   const rows = lines.map((line) => [

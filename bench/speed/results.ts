@@ -1,4 +1,4 @@
-// Results of earlier runs, in bench/results: one file for each.
+// Reads and writes the results of runs in bench/results, one file for each.
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -9,17 +9,15 @@ import type { Line } from "./report.ts";
 export interface Result {
   date: string;
   isQuick: boolean;
-  /** The words that chose the result's rows; absent: it has all of them. */
+  /** The words of `--only`; absent if the result has all rows. */
   only?: string;
-  /** What else the machine was doing. */
+  /** A note about other load on the machine. */
   note: string;
   took_s: number;
   versions: Versions;
   machine: Machine;
   host?: { before: HostSpeed; after: HostSpeed };
-  /**
-   * What went wrong, such as an answer that did not belong to its request. The rows of failed scenarios are missing.
-   */
+  /** Failures, such as a response that did not belong to its request. The rows of failed scenarios are missing. */
   failures: string[];
   lines: Line[];
 }
@@ -27,7 +25,7 @@ export interface Result {
 const root = join(import.meta.dir, "../..");
 const folder = join(root, "bench/results");
 
-/** The newest result. Null: there is none yet. */
+/** The newest result. Null if there is none yet. */
 export function newest(): Result | null {
   mkdirSync(folder, { recursive: true });
   const name = readdirSync(folder)
@@ -37,7 +35,7 @@ export function newest(): Result | null {
   return name === undefined ? null : (JSON.parse(readFileSync(join(folder, name), "utf8")) as Result);
 }
 
-/** Writes a result; returns the path of the new file, below the checkout. */
+/** Writes a result, and returns the path of the new file, relative to the checkout. */
 export function write(result: Result): string {
   mkdirSync(folder, { recursive: true });
   const moment = result.date.slice(0, 16).replace(":", "");

@@ -1,5 +1,4 @@
-// What is measured, as data: the requests, their load and targets, and the rows of the table that result, with their
-// budgets.
+// The scenarios as data: requests, load and targets, and the resulting rows of the table with their budgets.
 
 import { agentBody, type BodyOptions, smallBody } from "../agent-body.ts";
 import { type Asked, type Behaviour, type Protocol, protocols } from "./asks.ts";
@@ -7,30 +6,29 @@ import { percentile } from "./percentile.ts";
 
 export const names = {
   passed: "passed on",
-  /** The process that `passed` names, which only passes requests on; here it is asked for answers without streaming. */
+  /** The same process as `passed`, which only passes requests on, but with unstreamed requests. */
   whole: "passed on, asked whole",
   nginx: "nginx",
   envoy: "Envoy",
   postgres: "Postgres + Redis",
   unlimited: "limits off",
-  /** The node on Postgres and Redis, set never to pause its reading of engines' sockets. */
+  /** The node on Postgres and Redis, with a setting that it never pauses its reading of engines' sockets. */
   unpaused: "without pauses",
   /**
-   * The node's own engine client and event streams, which pass bytes on without a key, a ledger or a look at the
-   * events.
+   * The node's own engine client and event streams (floor.ts), which pass bytes on without a key, a ledger or parsing.
    */
   floor: "handed on uncounted",
   embedded: "embedded",
-  /** The node on Postgres and Redis, as two processes that share the port. */
+  /** The node on Postgres and Redis with two worker processes, which share the port. */
   workers: "two workers",
-  /** An older executable, on Postgres and Redis too. */
+  /** An older executable, also on Postgres and Redis. */
   before: "before",
   portkey: "Portkey",
   litellm: "LiteLLM",
-  /** Busbar with a key, a budget and limits, and its books in memory. */
+  /** Busbar with a key, a budget and limits, which stores its usage records in memory. */
   busbar: "Busbar",
 } as const;
-/** The targets that take part in special rows only. */
+/** The targets that are measured in special rows only. */
 const special: readonly string[] = [names.workers, names.whole, names.unpaused, names.floor];
 const everybody = Object.values(names).filter((name) => !special.includes(name));
 const both = [names.passed, names.postgres, names.before];
@@ -38,7 +36,7 @@ const both = [names.passed, names.postgres, names.before];
 /** The figures of one target in one round. */
 export interface Slice {
   requests: number;
-  /** The number of tokens in all answers. */
+  /** The number of tokens in all responses. */
   tokens: number;
   cpu_us: number;
   postgres_us: number;
@@ -50,7 +48,7 @@ export interface Slice {
   gaps_ms: number[];
   probes_ms: number[];
   residentMost_bytes: number;
-  /** The number of requests that were due while too many were under way, or were refused with 503. */
+  /** The number of requests that were not sent because too many were in flight, or that were refused with 503. */
   leftOut: number;
 }
 
@@ -59,9 +57,9 @@ export interface Row {
   name: string;
   unit: "µs" | "ms" | "MB" | "/s";
   of(slice: Slice): number;
-  /** The target that the value is compared with, and how; null: the value is not compared. */
+  /** The target with which the value is compared, and the kind of comparison; null if there is none. */
   compared: { with: string; as: "ratio" | "added" } | null;
-  /** The limit of the comparison, or of the value if it is not compared. */
+  /** The limit for the result of the comparison, or for the value if there is no comparison. */
   budget: number | null;
 }
 
@@ -84,9 +82,9 @@ export interface Scenario {
   load: Load;
   rounds: number;
   targets: readonly string[];
-  /** The path of a request that is sent to this service during the scenario, 20 times a second. Null: none is sent. */
+  /** The path of a request that is sent to this service 20 times a second during the scenario. Null: none is sent. */
   probe: string | null;
-  /** Whether the scenario runs with `--quick`. */
+  /** Whether the scenario is run with `--quick`. */
   isQuick: boolean;
   rows: readonly Row[];
 }
@@ -95,7 +93,7 @@ const short: Behaviour = { wait_ms: 0, tokens: 16, every_ms: 0, inputTokens: 20 
 const late: Behaviour = { ...short, wait_ms: 20 };
 const agent: Behaviour = { ...short, inputTokens: 16_000 };
 /**
- * An answer of the usual length to an agent. An answer of 16 tokens would say nothing about the engine's speed, because
+ * A response of typical length to an agent. With 16 tokens, it would show nothing about the engine's speed, because
  * most of its time passes before the first token.
  */
 const agentAnswer: Behaviour = { ...agent, tokens: 128 };
@@ -106,7 +104,7 @@ const fiveThousand: Behaviour = { wait_ms: 20, tokens: 12, every_ms: 500, inputT
 const large: Behaviour = { ...short, inputTokens: 250_000 };
 export const warmStream: Behaviour = { wait_ms: 0, tokens: 50, every_ms: 1, inputTokens: 20 };
 
-/** The behaviour of an embedding request: the vector counts as one token. */
+/** The behaviour for an embedding request, whose vector counts as one token. */
 export const embedding: Behaviour = { ...short, tokens: 1 };
 
 export const behaviours = [
@@ -125,13 +123,13 @@ export const behaviours = [
 const passed = (as: "ratio" | "added") => ({ with: names.passed as string, as });
 const asChat = { caller: "chat", engine: "chat" } as const;
 /**
- * The number of rounds with `--quick`, and for rows of latencies. These take few rounds, because the best of many would
- * make the slowest 1 % look better than it is.
+ * The number of rounds with `--quick`, and for rows of latencies: of many rounds, the best one would show a 99th
+ * percentile that is lower than usual.
  */
 const few_rounds = 3;
 /**
- * The number of rounds for rows of CPU: a shared machine is slow for seconds at a time, so each target needs many
- * rounds to get a fast moment.
+ * The number of rounds for rows of CPU time: a shared machine is slow for seconds at a time, so each target needs many
+ * rounds until one is undisturbed.
  */
 const many_rounds = 6;
 const ordinary = {
@@ -165,8 +163,8 @@ function small(protocol: Protocol): Scenario {
 }
 
 /**
- * A small embedding request. Its row is compared with `small-chat`: an embedding's cost above the bare pass-through
- * should be no higher than a chat request's.
+ * A small embedding request. Its row is compared with `small-chat`: its cost above the bare pass-through should be no
+ * higher than that of a chat request.
  */
 const smallEmbedding: Scenario = {
   ...{ ...ordinary, id: "small-embeddings", caller: "embeddings", engine: "embeddings", behaviour: embedding },
@@ -188,8 +186,8 @@ function agentWhole(protocol: Protocol): Scenario {
 }
 
 /**
- * An agent's request with the limit on output tokens that agents send. Above `unstreamed_tokens_max`, the node decides
- * by its engine's speed whether to ask the engine for a stream.
+ * An agent's request with the limit on output tokens that agents send. Because it is above `unstreamed_tokens_max`, the
+ * node decides by its engine's speed whether to ask the engine for a stream.
  */
 const agentCapped: Scenario = {
   ...{ ...agentWhole("chat"), id: "agent-capped", behaviour: agentAnswer, cap: 4096, targets: both, isQuick: false },
@@ -204,8 +202,8 @@ const agentCapped: Scenario = {
 };
 
 /**
- * The rows for an agent's request. The first compares it with a request that is passed on in the same way, the second
- * with the cheapest way: passed on without streaming.
+ * The rows for an agent's request. The first one compares it with the pass-through of the same request, the second one
+ * with the cheapest pass-through, which is unstreamed.
  */
 function agentRows(id: string, name: string): Row[] {
   return [
@@ -218,8 +216,8 @@ function agentRows(id: string, name: string): Row[] {
 }
 
 /**
- * An agent's request in the form that agents send. The answer is short, so the row measures the cost of the request and
- * not that of streamed events.
+ * An agent's request in the format of real agents. The response is short, so the row measures the cost of the request
+ * and not that of streamed events.
  */
 function agentSent(protocol: Protocol): Scenario {
   const id = `agent-sent-${protocol}`;
@@ -273,8 +271,8 @@ function events(caller: Protocol, engine: Protocol): Scenario {
 }
 
 /**
- * Streams whose requests arrive in the same millisecond: the start of a stream must not hold up the tokens of streams
- * that started before it.
+ * Streams whose requests arrive in the same millisecond: starting a stream must not delay the tokens of earlier
+ * streams.
  */
 const together: Scenario = {
   ...{ ...ordinary, ...asChat, id: "together", behaviour: stream, isStreamed: true },
@@ -301,7 +299,7 @@ function steady(rate: number, target: string, budgets: { p50: number; p99: numbe
   };
 }
 
-/** The usual load of a node: few requests at a time, each alone in its batch. */
+/** The usual load of a node: few concurrent requests, each alone in its batch of ledger commands. */
 const sparseClosely: Scenario = {
   ...{ ...ordinary, ...asChat, id: "sparse-4", behaviour: short },
   load: { kind: "closely", connections: 4, length_s: 1.5 },
@@ -309,7 +307,9 @@ const sparseClosely: Scenario = {
   rows: [cpuRow("sparse-4", "CPU a small request, 4 connections", perRequest, null)],
 };
 
-/** A single client, with an engine that answers at once: here, waiting for further requests to batch only adds time. */
+/**
+ * A single client, and an engine that responds immediately: then waiting for more requests to batch only adds latency.
+ */
 const alone: Scenario = {
   ...{ ...sparseClosely, id: "sparse-1", load: { kind: "closely", connections: 1, length_s: 1.5 } },
   rows: [
@@ -353,7 +353,7 @@ function streams(count: number, behaviour: Behaviour, over_s: number, budget: nu
   };
 }
 
-/** Two workers on one core: measures what the second process costs, and not what it gains. */
+/** Two workers on one core: this measures the cost of the second process, and not its benefit. */
 const workers: Scenario = {
   ...{ ...ordinary, ...asChat, id: "workers", behaviour: short, isQuick: false },
   load: { kind: "closely", connections: 64, length_s: 2 },
@@ -408,10 +408,7 @@ export const scenarios: readonly Scenario[] = [
   workers,
 ];
 
-/**
- * The scenario as `--quick` runs it: fewer rounds of a shorter time, and without the embedded node if each round takes
- * seconds.
- */
+/** The scenario with `--quick`: fewer and shorter rounds, and without the embedded node if a round takes seconds. */
 export function shortened(scenario: Scenario): Scenario {
   const { load, targets } = scenario;
   const rounds = Math.min(scenario.rounds, few_rounds);

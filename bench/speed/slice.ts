@@ -1,5 +1,5 @@
-// Sends requests of one kind to one target for a short time, and measures what was answered and what it cost. Every answer
-// is checked.
+// Sends requests of one kind to one target for a short time, and measures responses and costs. Every response is
+// checked.
 
 import { closely, spread, steadily } from "../steady.ts";
 import { pathOf, tagOf, wrong } from "./asks.ts";
@@ -9,23 +9,23 @@ import type { Load, Scenario, Slice } from "./scenarios.ts";
 import type { Stores } from "./stores.ts";
 import type { Target } from "./targets.ts";
 
-/** Sends one request. Null: the target refused because it, or its store, is overloaded. */
+/** Sends one request. Null: the target refused it, because the target or its store is overloaded. */
 export type Asker = () => Promise<Pick<Reply, "marked_ms" | "gaps_ms" | "total_ms"> | null>;
 
-/** How often a target was asked, and how often it answered with 200. */
+/** The number of requests to a target, and the number of its responses with status 200. */
 export interface Count {
   asked: number;
   answered: number;
 }
 
 const probes_a_second = 20;
-/** The most requests under way at a target that does not keep up. */
+/** The most requests in flight to a target that does not keep up with the load. */
 const running_max = 512;
 const refusal_ms = 100;
 const blankTag = tagOf(0);
 
 /**
- * Makes a function that sends a request with a tag of its own at each call, and throws unless the answer is right and
+ * Returns a function that sends a request with a new tag at each call, and throws unless the response is correct and
  * has that tag.
  */
 export function askerOf(
@@ -34,10 +34,10 @@ export function askerOf(
   { caller, engine, behaviour, isStreamed, body, cap }: Omit<Scenario, "load" | "rows">,
   count: Count,
 ): Asker {
-  // A target that passes requests on gets what the node would ask the engine for, after all its decisions: a stream, if
-  // the node would ask for one.
+  // A target that only passes requests on gets the request that the node would send to the engine after all its
+  // decisions: with streaming, if the node would ask for a stream.
   const isAskedStreamed = !target.isAskedWhole && (isStreamed || (!target.translates && cap === null));
-  // A target that does not translate needs an engine with the caller's protocol.
+  // A target that does not translate needs an engine that speaks the caller's protocol.
   const model = target.modelFor(target.translates ? engine : caller, behaviour);
   const written = body(`Say hello to ${blankTag}.`, { protocol: caller, model, isStreamed: isAskedStreamed, cap });
   const [before = "", after = ""] = written.split(blankTag);
@@ -77,7 +77,7 @@ export async function sliceOf(
     const reply = await asker();
     if (reply === null) {
       refused += 1;
-      // Waits after a refusal, as real clients do.
+      // The driver waits after a refusal, as real clients do.
       await Bun.sleep(refusal_ms);
       return;
     }
@@ -108,7 +108,7 @@ const costs = ({ pid }: Target, { postgresPid, redisPid }: Stores) => ({
   ...{ own: cpu_us(pid), postgres: cpu_us(postgresPid), redis: cpu_us(redisPid) },
 });
 
-/** Runs the load. Resolves with the number of requests that were left out. */
+/** Runs the load, and resolves with the number of requests that were left out. */
 async function loaded(ask: () => Promise<void>, load: Load): Promise<number> {
   if (load.kind === "steadily") return steadily(ask, { ...load, latencies: [], running_max });
   if (load.kind === "spread") await spread(ask, load);
@@ -116,7 +116,7 @@ async function loaded(ask: () => Promise<void>, load: Load): Promise<number> {
   return 0;
 }
 
-/** Samples the target's memory, and how soon it answers the probe. */
+/** Samples the target's memory, and its response times to the probe. */
 function watched({ pid, translates }: Target, probe: string | null, connections: Pool) {
   let ends = false;
   let residentMost_bytes = 0;

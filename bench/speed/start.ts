@@ -1,5 +1,5 @@
-// How long the executable takes from its start to being ready, on the embedded database. Unlike other targets it is not
-// pinned to one core: its database starts in a thread of its own, which can use another core.
+// Measures how long the executable takes from its start until it is ready, on the embedded database. Unlike other
+// targets, it is not pinned to one core: its database starts in a separate thread, which can use another core.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ const late_ms = 60_000;
 
 export interface Start {
   took_ms: number;
-  /** The CPU time that the process used until it was ready. */
+  /** The CPU time of the process until it was ready. */
   cpu_ms: number;
 }
 
@@ -40,7 +40,7 @@ export async function startLines(program: string): Promise<Line[]> {
 
 export const median = (values: readonly number[]) => percentile(values, 0.5);
 
-/** Starts the executable on a new data folder, and then once more on the same one. */
+/** Starts the executable with a new data folder, and then once more with the same folder. */
 export async function startTwice(program: string, { fresh, again }: Starts): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
   fresh.push(await startOnce(program, folder));

@@ -1,10 +1,10 @@
-// The bench's own Postgres and Redis: their process ids and versions, and the records of requests.
+// The bench's own Postgres and Redis: their process IDs and versions, and queries of the requests' records.
 
 import { readFileSync } from "node:fs";
 import { RedisClient } from "bun";
 import postgres from "postgres";
 
-/** Settings of a Postgres that waits for its disk. */
+/** Settings for a Postgres that waits for its disk. */
 export const onDisk = ["fsync=on", "synchronous_commit=on", "full_page_writes=on"];
 
 export interface Stores {
@@ -17,7 +17,7 @@ export async function storesOf(databaseUrl: string, redisUrl: string): Promise<S
   const [row] = await asked<{ pid: number; version: string }>(
     databaseUrl,
     "select pg_backend_pid() as pid, current_setting('server_version') as version",
-    // The parent of the backend is the server, which is the parent of all backends.
+    // The parent of each backend process is the Postgres server.
     ({ pid }) => parentOf(pid),
   );
   const redis = new RedisClient(redisUrl);
@@ -38,13 +38,13 @@ export async function databaseBeside(databaseUrl: string, name: string): Promise
   return url.href;
 }
 
-/** How many requests have a record. */
+/** The number of requests that have a record. */
 export async function recordsOf(databaseUrl: string): Promise<number> {
   const [row] = await asked<{ count: number }>(databaseUrl, "select count(*)::int as count from usage_record", () => 0);
   return row!.count;
 }
 
-/** The requests whose caller left after their first token, and the output tokens that they are charged. */
+/** The number of requests whose caller left after their first token, and of the output tokens that they are charged. */
 export async function leftOf(databaseUrl: string): Promise<{ streams: number; tokens: number }> {
   const text = `
     select count(*)::int as streams, coalesce(sum(output_tokens), 0)::int as tokens
@@ -53,7 +53,7 @@ export async function leftOf(databaseUrl: string): Promise<{ streams: number; to
   return { streams: row!.streams, tokens: row!.tokens };
 }
 
-/** Runs a query. `look` gets each row while the connection is still open. */
+/** Runs a query. `look` is called with each row while the connection is still open. */
 async function asked<Row extends object>(url: string, text: string, look: (row: Row) => number) {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {

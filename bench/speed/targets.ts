@@ -1,4 +1,4 @@
-// What is measured: a process that only passes requests on, nginx, and this service on its two kinds of store.
+// The measured targets: a process that only passes requests on, nginx, and this service with its two kinds of store.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,24 +14,24 @@ export interface Target {
   name: string;
   pid: number;
   url: string;
-  /** The model's name at this target; for a target that passes requests on, it is the engine's name. */
+  /** This target's name for the model. For a target that only passes requests on, it is the engine's name. */
   modelFor(engine: Asked, behaviour: Behaviour): string;
   headers: Record<string, string>;
   speaks: readonly Asked[];
-  /** Whether the target translates: any protocol may be asked for, whatever protocol its engine speaks. */
+  /** Whether the target translates: clients may use any protocol, whichever one its engine speaks. */
   translates: boolean;
-  /** Whether the target is asked for answers without streaming, in scenarios that ask other targets for streams. */
+  /** Whether the target gets unstreamed requests in scenarios in which other targets get streamed ones. */
   isAskedWhole?: boolean;
-  /** For a node: the time from its start until it served. */
+  /** For a node: the time from its start until it served, in milliseconds. */
   ready_ms?: number;
-  /** Whether it is another project's gateway: its errors count as refusals, but its answers still have to be right. */
+  /** Whether it is another project's gateway: its errors count as refusals, but its responses must still be correct. */
   isOthers?: boolean;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the process that targets are compared with, the least that a program of this runtime can do: no key, no
- * metering, no look at the body.
+ * Starts the process with which targets are compared. It does the minimum that a program on this runtime can do: no
+ * key, no metering, no parsing of bodies.
  */
 export async function startPasser(engineUrl: string): Promise<Target> {
   const program = `const server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: 120, async fetch(request) {
@@ -45,7 +45,7 @@ export async function startPasser(engineUrl: string): Promise<Target> {
   return { ...passing("passed on"), pid: child.pid, url, stop: () => ended(child) };
 }
 
-/** Starts the process that measures the least that this node's own parts can do with a stream (floor.ts). */
+/** Starts floor.ts, a process that does with a stream the minimum that this node's own components allow. */
 export async function startFloor(engineUrl: string): Promise<Target> {
   const program = [process.execPath, join(import.meta.dir, "floor.ts"), engineUrl];
   const child = Bun.spawn(pinned(program), { stdout: "pipe", stderr: "inherit" });
@@ -61,7 +61,9 @@ export const passing = (name: string) => ({
   translates: false,
 });
 
-/** The passing process, asked for answers without streaming: the least that an agent's request could cost. */
+/**
+ * The process that only passes requests on, with unstreamed requests: the lowest possible cost of an agent's request.
+ */
 export const askedWhole = (passer: Target): Target => ({
   ...passer,
   name: names.whole,
@@ -69,7 +71,7 @@ export const askedWhole = (passer: Target): Target => ({
   stop: async () => {},
 });
 
-/** Starts this machine's nginx, or the one from Debian's package. Null if neither can be found. */
+/** Starts this machine's nginx, or the one from Debian's package. Null if neither is available. */
 export async function startNginx(engineUrl: string): Promise<Target | null> {
   const installed = Bun.which("nginx", { PATH: `${process.env.PATH}:/usr/sbin` });
   const program = installed ? { path: installed, env: process.env } : await debianProgram("nginx").catch(() => null);
@@ -118,27 +120,27 @@ http {
 
 export interface Plan {
   name: string;
-  /** The name of a plan of the configuration. */
+  /** The name of the plan in the configuration. */
   plan: "on" | "off";
 }
 
 export interface NodeOptions {
-  /** The words of the command line that come before a command. */
+  /** The command line up to a subcommand. */
   program: readonly string[];
-  /** The words that start the server, if they differ from `program`. */
+  /** The command that starts the server, if it differs from `program`. */
   serving?: readonly string[];
   engineUrl: string;
   behaviours: readonly Behaviour[];
   /** The node's stores. Null: the embedded database, and no Redis. */
   stores: { databaseUrl: string; redisUrl: string } | null;
   plans: readonly Plan[];
-  /** The number of processes that share the port. */
+  /** The number of worker processes, which share the port. */
   workers?: number;
-  /** Further settings of `server`. */
+  /** Additional settings of `server`. */
   server?: object;
 }
 
-/** Starts a node, and returns a target for each plan. Each target has an organization and a key of its own. */
+/** Starts a node, and returns a target for each plan, with an organization and a key of its own. */
 export async function startNode(options: NodeOptions): Promise<Target[]> {
   const { program, serving = program, engineUrl, behaviours, stores, plans, workers, server = {} } = options;
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
@@ -196,7 +198,7 @@ const engineProtocol: Record<Protocol, string> = {
   responses: "openai-responses",
 };
 
-/** The configuration of a node with every limit on; no limit is ever reached. */
+/** The configuration of a node with every limit on. No limit is ever reached. */
 function configuration(engineUrl: string, behaviours: readonly Behaviour[], server: object): string {
   const upstreams = protocols.map((name) => ({ [name]: { url: `${engineUrl}/v1`, protocol: engineProtocol[name] } }));
   const models = protocols.flatMap((engine) =>
@@ -244,7 +246,7 @@ async function firstLine(stdout: ReadableStream<Uint8Array>): Promise<string> {
   return out.trim();
 }
 
-/** Starts the engine, as a process of its own beside the driver. */
+/** Starts the engine in a process of its own. */
 export async function startEngineProcess(program = "engine.ts"): Promise<{ url: string; stop(): Promise<void> }> {
   const words = [process.execPath, join(import.meta.dir, program)];
   const child = Bun.spawn(words, { stdout: "pipe", stderr: "inherit" });

@@ -1,5 +1,5 @@
-// Measures the first requests, and warms processes up. A process runs its code slowly until it has run it some thousand
-// times: what the first requests cost is a row of its own, and everything else is measured after warming.
+// Measures the first requests, and warms processes up. A process runs code slowly until it has run it some thousand
+// times, so the cost of the first requests is a row of its own, and everything else is measured after a warm-up.
 
 import { closely, counted } from "../steady.ts";
 import { protocols } from "./asks.ts";
@@ -43,7 +43,7 @@ export async function coldLine(driven: readonly Driven[], say: (text: string) =>
   return { id: "cold", name, unit: "µs", as: "ratio", budget: null, cells };
 }
 
-/** Warms up: small requests for half of the time, then streams, in all protocols that a target has. */
+/** Warms the targets up: with small requests for half of the time, then with streams, in all protocols of a target. */
 export async function warmed(driven: readonly Driven[], length_s: number, say: (text: string) => void): Promise<void> {
   const seen = new Set<number>();
   for (const { target, connections, count } of driven) {

@@ -1,4 +1,4 @@
-// Busbar 1.5 with its built-in memory store. Its program: `busbar`.
+// Busbar 1.5 with its built-in memory store. The program is `busbar`.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -50,8 +50,9 @@ interface Places {
 }
 
 /**
- * A budget is in cents, and a price in millionths of a dollar. At 10,000 millionths, a token of output costs a cent, so
- * a budget in cents is a number of output tokens. The configuration is written as JSON, which is valid YAML.
+ * The configuration, written as JSON, which is valid YAML. Budgets are in cents, and prices in millionths of a dollar
+ * per token. An output token costs 10,000 millionths, which is a cent, so a budget in cents equals a number of output
+ * tokens.
  */
 function configuration({ requested, models = ["governed"] }: Setup, { port, admin_port, signing_key }: Places): string {
   const groups = requested.map(({ name, limits }) => [
@@ -88,7 +89,7 @@ function keysOf(setup: Setup, admin: string): Promise<Key[]> {
   });
 }
 
-/** Calls `act` again while Busbar's rate limit refuses it: Busbar makes at most sixty keys a minute. */
+/** Repeats `act` while Busbar's rate limit refuses it: Busbar creates at most sixty keys a minute. */
 async function patiently(end_ms: number, act: () => Promise<unknown>): Promise<unknown> {
   while (true) {
     const made = await act().catch((failure: Error) => failure);

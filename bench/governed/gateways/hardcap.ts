@@ -1,4 +1,4 @@
-// hardcap on Redis. Its program: `hardcap` of a Python environment.
+// hardcap on Redis. The program is `hardcap` in a Python environment.
 
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

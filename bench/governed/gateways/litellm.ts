@@ -1,6 +1,7 @@
-// LiteLLM's proxy, one worker, with virtual keys in Postgres. Its program: `litellm` of a Python environment. LiteLLM
-// creates its tables with Prisma's programs. If those are not available, GOVERNED_LITELLM_SCHEMA names a SQL file that
-// creates the tables; environment variables whose names begin with PRISMA_ or LITELLM_ are passed on to LiteLLM.
+// LiteLLM's proxy with one worker, and virtual keys in Postgres. The program is `litellm` in a Python environment.
+// LiteLLM creates its tables with Prisma's programs. If those are not available, GOVERNED_LITELLM_SCHEMA names a SQL
+// file that creates the tables; environment variables whose names begin with PRISMA_ or LITELLM_ are passed on to
+// LiteLLM.
 
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -37,7 +38,7 @@ async function started(program: string, setup: Setup, switches: Record<string, s
   const passed = Object.entries(process.env).filter(([name]) => /^(PRISMA|LITELLM)_/.test(name)) as [string, string][];
   const environment = {
     ...Object.fromEntries(passed),
-    // LiteLLM finds Prisma's programs and its own in this folder.
+    // LiteLLM searches this folder for Prisma's programs and its own.
     ...{ PATH: `${dirname(program)}:${process.env.PATH}`, DATABASE_URL: store.url },
     ...(schema ? { DISABLE_SCHEMA_UPDATE: "true", ENFORCE_PRISMA_MIGRATION_CHECK: "false" } : {}),
     ...{ LITELLM_LOCAL_MODEL_COST_MAP: "True", ...switches },

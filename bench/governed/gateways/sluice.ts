@@ -1,4 +1,4 @@
-// Sluice on Postgres and Redis. Its program: the executable of `npm run build`.
+// Sluice on Postgres and Redis. The program is the executable of `npm run build`.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ export const sluice: Gateway = {
   },
 };
 
-/** A million output tokens cost one unit of the currency. The configuration is written as JSON, which is valid YAML. */
+/** The configuration, written as JSON, which is valid YAML. A million output tokens cost one unit of the currency. */
 function configuration(engine_url: string): string {
   const model = {
     ...{ id: "bench/governed", created: 1_790_000_000, context_window: 131_072, max_output_tokens: 16_384 },

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Sluice as a target of GetBusbar/benchmarking: copy this folder there as gateways/sluice. Its runner sources this file,
-# sets MOCK_PORT (its engine), CORES and GW_DIR, and calls the functions (its gateways/README.md).
+# Makes Sluice a target of GetBusbar/benchmarking: copy this folder there as gateways/sluice. The runner there sources
+# this file, sets MOCK_PORT (its engine), CORES and GW_DIR, and calls the functions (see its gateways/README.md).
 #
-# What is measured has keys, plans, metering in three windows and limits of requests and tokens a minute on, none of which
-# is reached: its governed column. On the embedded database, since the runner starts one container. SLUICE_DATABASE_URL and
-# SLUICE_REDIS_URL give it a Postgres and a Redis of yours, which is what a team would run.
+# The measured node has keys, plans, metering in three windows, and limits of requests and tokens a minute, none of
+# which is reached: this is the benchmark's "governed" column. The node uses the embedded database, because the runner
+# starts one container. With SLUICE_DATABASE_URL and SLUICE_REDIS_URL, it uses your Postgres and Redis, as a team would.
 GW_KIND=docker
 GW_DISPLAY="Sluice"
 GW_LANG=TypeScript
@@ -13,9 +13,9 @@ GW_REPO="${SLUICE_REPO:-}"
 GW_PORT="${GW_PORT:-8080}"
 GW_PATH=/v1/chat/completions
 GW_MODEL=bench/chat
-# Made by gw_launch: a key cannot be chosen.
+# The authorization is set by gw_launch, because a key cannot be chosen.
 GW_AUTH=
-# Built from the repository's Dockerfile: docker build -t sluice .
+# The image is built from the repository's Dockerfile: docker build -t sluice .
 SLUICE_IMAGE="${SLUICE_IMAGE:-sluice}"
 SLUICE_CONTAINER=sluice-bench
 
@@ -51,7 +51,8 @@ _sluice_model() {
   echo "created: 1, context_window: 128000, prices: { input: 0.001, output: 0.001 }, routes: [{ upstream: $1, model: gpt-4o-mini }]"
 }
 
-# One model for each dialect that its engine is asked in: any of the three paths translates to any of them.
+# Selects the model by the protocol that the engine speaks. Each of the three client protocols is translated to each of
+# these.
 gw_matrix_egress() {
   case "$1" in
     openai) GW_MODEL=bench/chat ;;
@@ -60,7 +61,8 @@ gw_matrix_egress() {
     *) return 1 ;;
   esac
 }
-# Rows are what is asked, columns what the engine speaks: openai, openai-responses, anthropic, gemini, cohere, bedrock.
+# Which translations work: a row for each client protocol, and a column for each engine protocol, in the order openai,
+# openai-responses, anthropic, gemini, cohere, bedrock.
 GW_MATRIX_CAP="
 111000
 111000
@@ -96,7 +98,7 @@ _sluice_organization() {
   echo bench
 }
 
-# Of the runner: whole process trees, the same for all.
+# The memory of the container's whole process tree, measured by a function of the runner, as for all gateways.
 gw_rss() { container_rss_mib "$SLUICE_CONTAINER"; }
 gw_hwm() { container_hwm_mib "$SLUICE_CONTAINER"; }
 
