@@ -1,7 +1,7 @@
 // `npm run compare -- OLD NEW [--count N] [--seed S] [--codes]`: sends the same raw requests, for both API contracts,
 // to two executables of the service. Prints each request whose responses differ in more than IDs, secrets and times.
 // Exits with 1 if there is one. With --codes, the texts of messages may differ. It is meant for changes that should not
-// change behavior.
+// change behaviour.
 
 import { parseArgs } from "node:util";
 import { Draw } from "./compare/draw.ts";

@@ -4,7 +4,7 @@
 // - `--keep` runs such a replay.
 // - `--teeth` disables each rule of the protocol in turn, and shows that the histories detect that.
 // - `--administration stored` tests changes of people and operators on Postgres instead, and `own-limits` changes of
-// limits by an organization's administrators.
+//   limits by an organization's administrators.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

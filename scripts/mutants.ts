@@ -3,10 +3,10 @@
 // - `-- WORD…`: tries the mutants of a file of test/mutants, or those whose names contain the word.
 // - `--sample K --seed S`: tries K mutants, different ones for each seed (default: the number of the day).
 // - `--since COMMIT`: tries the mutants of files that have changed since the commit, and those that a changed test must
-// catch.
+//   catch.
 // - `--within SECONDS`: starts no more mutants after that time.
 // - `--drawn K --seed S`: makes mutants by mutation operators instead (scripts/drawn), evenly over the modules.
-// `--module WORD` takes those of a module or a file, and `--only IDENTITY` those whose identity contains the text.
+//   `--module WORD` takes those of a module or a file, and `--only IDENTITY` those whose identity contains the text.
 //
 // Drawn mutants that survive are printed, and are no failure: the goal is to catch nine of ten, and the mutants drawn
 // on a day must not fail an unrelated change. After an interruption, the same command continues (.cache/drawn).

@@ -3,7 +3,7 @@
 // real engines at the versions of their recordings, and clients at their newest versions. Writes a Markdown page of
 // results (`--out FILE`). The page of the last manual run is in the folder proof.
 // - `--only WORD,…`: runs the parts with these names. The others keep their row of the page, each with its commit and
-// day, or are listed as not run.
+//   day, or are listed as not run.
 // - `--seed S`: repeats the run with this seed.
 //
 // The last line is `N passed, N failed, N skipped`, in which a part without counts of its own counts as one test.

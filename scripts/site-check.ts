@@ -8,7 +8,7 @@ import { deadLinksOf, questions } from "./site/checks.ts";
 import { buildSite, serveSite } from "./site.ts";
 
 /**
- * The window sizes and themes. A narrow window shows no other colors than a wide one, so it is opened in one theme
+ * The window sizes and themes. A narrow window shows no other colours than a wide one, so it is opened in one theme
  * only.
  */
 const looks = [

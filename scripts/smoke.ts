@@ -3,7 +3,7 @@
 // - `-- WORDS`: runs this command instead of dist/sluice.
 // - `--patience N`: multiplies the time limits by N.
 // - `--once`: starts the command only once, and then signals its whole process group, as a terminal does: npx neither
-// passes SIGTERM on nor waits for the program that it started.
+//   passes SIGTERM on nor waits for the program that it started.
 
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

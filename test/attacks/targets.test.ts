@@ -152,7 +152,7 @@ describe("a head that two parsers may read differently", () => {
   });
 });
 
-// The behavior of the runtime's parser (docs/design/runtime.md, Bun as a server). Whenever it fails a request, the
+// The behaviour of the runtime's parser (docs/design/runtime.md, Bun as a server). Whenever it fails a request, the
 // ledger has no open hold afterwards.
 describe("where Bun's parser decides", () => {
   const head = (fields: string) =>
