@@ -1,4 +1,4 @@
-/** Random numbers that follow from a seed alone, so that a run can be repeated. */
+/** Random numbers that are determined by a seed, so that a run can be repeated. */
 export interface Chance {
   /** A number that is at least 0 and below 1. */
   fraction(): number;
@@ -7,7 +7,7 @@ export interface Chance {
   pick<T>(items: readonly T[]): T;
 }
 
-/** Mulberry32, by Tommy Ettinger: 32 bits of state, good enough to draw faults. */
+/** The generator Mulberry32 by Tommy Ettinger, with 32 bits of state, which is good enough for choosing faults. */
 export function chanceFrom(seed: number): Chance {
   let state = seed >>> 0;
   const fraction = () => {

@@ -1,4 +1,5 @@
-// A client of the gateway: it sends a request, reads the answer, and may disconnect in the middle. It keeps what it saw.
+// A client of the gateway: it sends a request, reads the response, and may disconnect in the middle. It records what it
+// received.
 
 import type { Script } from "./script.ts";
 import { promptOf, tokensIn } from "./script.ts";
@@ -10,13 +11,13 @@ export interface Seen {
   stream: boolean;
   began_ms: number;
   ended_ms: number;
-  /** The status of the answer. Null when there was none. */
+  /** The status of the response. Null if there was none. */
   status: number | null;
-  /** The number of tokens that arrived. */
+  /** The number of tokens that the client received. */
   tokens: number;
-  /** True when the answer came to its end as its protocol says. */
+  /** Whether the response was complete, including its protocol's end. */
   isWhole: boolean;
-  /** True when the client went away by its own choice. */
+  /** Whether the client itself disconnected early. */
   hasLeft: boolean;
 }
 
@@ -28,7 +29,7 @@ export interface Asking {
   model: string;
   script: Script;
   stream: boolean;
-  /** The client disconnects after this many tokens. Null: it stays to the end. */
+  /** The number of tokens after which the client disconnects. Null: it stays to the end. */
   leaves_after: number | null;
   deadline_ms: number;
 }
@@ -59,7 +60,8 @@ export async function ask(asking: Asking): Promise<Seen> {
       headers: {
         authorization: `Bearer ${asking.secret}`,
         "content-type": "application/json",
-        // Uses a connection for this request alone: a runtime may send a request again when a shared connection breaks.
+        // The connection serves this request alone, because a runtime may send a request a second time when a reused
+        // connection breaks.
         connection: "close",
       },
       body: JSON.stringify(bodyOf(asking)),
@@ -69,7 +71,7 @@ export async function ask(asking: Asking): Promise<Seen> {
     if (stream && response.status === 200) await readStream(response, asking, seen, abort);
     else await readWhole(response, asking, seen, abort);
   } catch {
-    // A broken connection is what this program is about: what was seen until then counts.
+    // Broken connections are expected in this test; what was received until then is recorded.
   } finally {
     clearTimeout(timer);
     abort.abort();

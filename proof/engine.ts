@@ -1,4 +1,4 @@
-// The engine behind the gateway: it answers as each prompt tells it to. It keeps a list of what it wrote, which the judge
+// The engine behind the gateway. It responds as each prompt says. It keeps a list of what it sent, which the judge
 // (judge.ts) takes as the truth.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -9,22 +9,23 @@ import { type Script, scriptIn, tokenAt } from "./script.ts";
 export const model = "proof-1";
 
 export interface Attempt {
-  /** How many tokens the engine has handed to its socket. */
+  /** The number of tokens that the engine has written to its socket. */
   written: number;
   prompt_tokens: number;
-  /** Whether the engine wrote its usage report, be it true or not. */
+  /** Whether the engine sent a usage report, true or false. */
   reported: boolean;
 }
 
 export interface Engine {
   port: number;
   /**
-   * The attempts to answer a request, by the id of its script (script.ts): one for each time that the gateway sent it.
+   * The attempts to serve a request, by the ID of its script (script.ts): one for each time that the gateway sent the
+   * request.
    */
   book: ReadonlyMap<string, readonly Attempt[]>;
-  /** The number of requests that are being answered. */
+  /** The number of requests that are being served. */
   active(): number;
-  /** Forgets what was answered, so that a long run stays small. */
+  /** Clears the list of attempts, so that it stays small in a long run. */
   forget(): void;
   stop(): Promise<void>;
 }
@@ -89,8 +90,8 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 /**
- * The script of a request (what the engine shall do, script.ts) and its options. Null: the request holds no script, as
- * a gateway's own check of the engine's health.
+ * The script of a request (script.ts: how the engine must respond) and its options. Null: the request has no script,
+ * such as a health check by the gateway.
  */
 function readAsked(text: string): Asked | null {
   const body = JSON.parse(text) as {

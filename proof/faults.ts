@@ -1,4 +1,4 @@
-// The faults, all inflicted from outside: signals to processes, and connections that break.
+// The faults, all of which are injected from outside the programs: signals to processes, and broken connections.
 
 import type { Chance } from "./chance.ts";
 import type { Injury } from "./judge.ts";
@@ -15,13 +15,13 @@ export interface Scene {
 
 interface Fault extends Pick<Injury, "place" | "node"> {
   kind: "kill" | "freeze" | "cut" | "break once" | "hold up";
-  /** The kind of the fault, and the name of the part or link that it hits. */
+  /** The kind of the fault, and the name of the program or link that it hits. */
   name: string;
   begin(): Promise<void> | void;
   end(): Promise<void> | void;
 }
 
-/** Every fault that the scene allows. */
+/** All faults that are possible in this scene. */
 export function faultsOf({ parts, inside, outside }: Scene): Fault[] {
   return [
     ...parts.flatMap(faultsOfPart),
@@ -46,13 +46,13 @@ function faultsOfLink({ name, node, wire }: Link, place: Injury["place"]): Fault
   ];
 }
 
-/** Draws a fault, with equal odds for each kind, because there are many more links to cut than nodes to kill. */
+/** Draws a fault. Each kind has the same probability, because there are many more links to cut than nodes to kill. */
 function drawn(faults: readonly Fault[], chance: Chance): Fault {
   const kinds = [...Map.groupBy(faults, ({ kind }) => kind).values()];
   return chance.pick(chance.pick(kinds));
 }
 
-/** Injects one fault after another, and returns when each began and ended. */
+/** Injects one fault after another. Returns the times at which each began and ended. */
 export async function injure(
   faults: readonly Fault[],
   count: number,
@@ -62,7 +62,7 @@ export async function injure(
   const injuries: Injury[] = [];
   for (let done = 0; done < count; done++) {
     const fault = drawn(faults, chance);
-    // Most faults are shorter than any lease or time-out; some are longer.
+    // Most faults are shorter than any lease or timeout; some are longer.
     const length_ms = chance.fraction() < 0.8 ? chance.between(50, 800) : chance.between(2_500, 4_500);
     const { name, place, node } = fault;
     const injury = { fault: name, place, node, from_ms: Date.now(), until_ms: Number.POSITIVE_INFINITY };

@@ -1,5 +1,5 @@
-// Compares three accounts of a session (one run of load and faults): what the engine wrote, what the clients saw, and what
-// the gateway recorded. It is pure. proof/README.md, Verdicts.
+// Compares three accounts of a session (one run of load and faults): what the engine sent, what the clients received,
+// and what the gateway recorded. It is pure. proof/README.md, Verdicts.
 
 import type { Seen } from "./client.ts";
 import type { Attempt } from "./engine.ts";
@@ -9,24 +9,27 @@ export type Verdict = "lost" | "doubled" | "overspent" | "leaked" | "charged wit
 
 export interface Finding {
   verdict: Verdict;
-  /** The number of output tokens by which the gateway's recorded usage is wrong. */
+  /** By how many output tokens the gateway's recorded usage is wrong. */
   tokens: number;
-  /** The finding, with its numbers, in one sentence. */
+  /** A sentence that describes the finding, with numbers. */
   says: string;
 }
 
 export interface Injury {
-  /** The name of the fault: its kind, and the part or link that it hits. */
+  /** The name of the fault: its kind, and the program or link that it hit. */
   fault: string;
-  /** The part that the fault hit; `outside`: a connection between clients and gateway, or gateway and engine. */
+  /**
+   * The kind of target: a node, a store, or `outside` for a connection between clients and gateway, or gateway and
+   * engine.
+   */
   place: "node" | "store" | "outside";
-  /** The name of the node that the fault hit; null: it concerns every node. */
+  /** The name of the node that the fault hit; null if it concerns every node. */
   node: string | null;
   from_ms: number;
   until_ms: number;
 }
 
-/** The observations of the clients and the records of the gateway of one key. */
+/** The observations of a key's clients, and the gateway's records of that key. */
 export interface Account {
   key: string;
   output_tokens_max: number | null;
@@ -42,17 +45,20 @@ export interface Truth {
   estimate_share_max: number;
 }
 
-/** The smallest and the largest count of tokens that a correct gateway can have recorded. */
+/** The smallest and the largest number of tokens that a correct gateway can have recorded. */
 interface Span {
   least: number;
   most: number;
 }
 
-/** How many tokens a count may be off, besides a share of it, if no usage report of the engine confirms it. */
+/**
+ * The number of tokens by which a count may be wrong, in addition to a share of it, if no usage report of the engine
+ * confirms it.
+ */
 const few = 2;
 /**
- * How long after its end a request may still be hit by a fault: a settlement that one fault held up may fall into the
- * next.
+ * How long after its end a fault may still affect a request: a settlement that one fault delayed may be hit by the next
+ * fault.
  */
 const settling_ms = 5_000;
 
@@ -73,7 +79,9 @@ export function judge(account: Account, truth: Truth): Finding[] {
   return findings;
 }
 
-/** How many tokens were delivered but not recorded by the gateway, whether or not it promises to count them. */
+/**
+ * The number of tokens that were delivered but not recorded by the gateway, whether or not it promises to count them.
+ */
 export function uncounted(account: Account): number {
   return Math.max(0, sum(account.seen.map(({ tokens }) => tokens)) - account.usage.output_tokens);
 }
@@ -93,7 +101,7 @@ function spanOf(seen: Seen, truth: Truth): Span {
           most: Math.ceil(written * (1 + estimate_share_max)) + few,
         };
   if (written === 0) return { least: 0, most: attempts.length === 0 ? 0 : few };
-  // An answer that is not streamed is delivered all at once: a node that died then may not have counted it.
+  // An unstreamed response is delivered all at once, so a node that died at that time may not have counted it.
   if (!seen.stream && (!seen.isWhole || wasInjured)) return { least: 0, most: span.most };
   const allowance = wasInjured ? Math.ceil(uncounted_ms(seen, truth) / gap_ms) + few : 0;
   return { least: Math.max(0, span.least - allowance), most: span.most };
@@ -101,8 +109,8 @@ function spanOf(seen: Seen, truth: Truth): Span {
 
 /**
  * Finds a charge to a key whose requests all failed before anything was delivered: such a key owes nothing. To a
- * gateway, a client whose connection was cut looks like one that left by itself, so keys with either are not judged
- * here.
+ * gateway, a client whose connection was cut looks like one that left by itself, so keys with clients of either kind
+ * are not checked here.
  */
 function chargedForNothing(account: Account, truth: Truth): Finding | null {
   const { key, seen, usage } = account;
@@ -127,7 +135,7 @@ function injuriesOf(seen: Seen, injuries: readonly Injury[]): Injury[] {
 function excess(tokens: number, account: Account, truth: Truth): Verdict {
   const wrote = account.seen.filter(({ script }) => truth.book.get(script.id)?.some((attempt) => attempt.written > 0));
   if (wrote.length === 0) return "charged without delivery";
-  // If the excess is about the tokens of one request, the gateway has probably counted that request twice.
+  // If the excess is about the size of one request, the gateway has probably counted that request twice.
   const counts = wrote.map(({ script }) =>
     Math.max(...(truth.book.get(script.id) ?? []).map((entry) => entry.written)),
   );
@@ -135,14 +143,14 @@ function excess(tokens: number, account: Account, truth: Truth): Verdict {
 }
 
 /**
- * Finds use beyond a key's limit. Two kinds of delivered tokens are no breach of it: those that may be uncounted
- * because a node died, and those that a node delivered while it alone was cut off from the stores, as far as the
- * gateway's documents say so.
+ * Finds usage beyond a key's limit. Two kinds of delivered tokens do not count as a breach: tokens that may be
+ * uncounted because a node died, and tokens that a node delivered while it alone was cut off from the stores, as far as
+ * the gateway's documents allow that.
  */
 function overspent(account: Account, truth: Truth, least: number): Finding | null {
   const { key, output_tokens_max, seen, usage } = account;
   if (output_tokens_max === null) return null;
-  // A delta that is under way when the limit is reached may still arrive.
+  // One delta of each running response may still arrive after the limit is reached.
   const underWay = seen.filter(({ status }) => status === 200).length;
   const allowed = output_tokens_max + underWay + sum(seen.map((one) => latest(one, truth)));
   const most = Math.max(least, usage.output_tokens);
@@ -153,8 +161,8 @@ function overspent(account: Account, truth: Truth, least: number): Finding | nul
 }
 
 /**
- * How many tokens of a stream the gateway may record beyond a limit: none, unless the stream's node was cut off for
- * longer than `cut_off_ms_max`.
+ * The number of a stream's tokens that the gateway may record beyond a limit: none, unless the stream's node was cut
+ * off for longer than `cut_off_ms_max`.
  */
 function latest(seen: Seen, { injuries, cut_off_ms_max }: Truth): number {
   const isCutOff = (injury: Injury) =>
@@ -164,8 +172,8 @@ function latest(seen: Seen, { injuries, cut_off_ms_max }: Truth): number {
 }
 
 /**
- * How much of a stream, in milliseconds of its delivery, may be uncounted if its node died: more, if the node had no
- * store to write a checkpoint to.
+ * The part of a stream, in milliseconds of its delivery, that may be uncounted if its node died. It is larger if the
+ * node had no store to write a checkpoint to.
  */
 function uncounted_ms(seen: Seen, { injuries, uncounted_ms_max, cut_off_ms_max }: Truth): number {
   const hurt = injuriesOf(seen, injuries);
@@ -176,7 +184,7 @@ function uncounted_ms(seen: Seen, { injuries, uncounted_ms_max, cut_off_ms_max }
 
 const lengthOf = ({ from_ms, until_ms }: Injury): number => until_ms - from_ms;
 
-/** The requests of a key, so that somebody can look into a finding. */
+/** Describes the requests of a key, for a person who investigates a finding. */
 function describe({ seen }: Account, { book, injuries }: Truth): string {
   return seen
     .map((one) => {
@@ -188,7 +196,7 @@ function describe({ seen }: Account, { book, injuries }: Truth): string {
     .join("; ");
 }
 
-/** How long the request lasted, and when its faults began and ended, in seconds after the request began. */
+/** The duration of the request, and the beginnings and ends of its faults, in seconds after the request began. */
 function timesOf(seen: Seen, injuries: readonly Injury[]): string {
   const after = (instant_ms: number) => ((instant_ms - seen.began_ms) / 1000).toFixed(1);
   const faults = injuriesOf(seen, injuries).map(

@@ -1,5 +1,5 @@
-// The findings of a target that are already known, by verdict (kind of finding). A run fails if it has findings of any
-// verdict that the file does not list.
+// The known findings of a target, by verdict (kind of finding). A run fails if it has findings of a verdict that the
+// file does not list.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,11 +7,11 @@ import type { Finding, Verdict } from "./judge.ts";
 
 export interface Known {
   verdict: Verdict;
-  /** Why the findings occur, and where they were reported. */
+  /** The cause of the findings, and where they were reported. */
   because: string;
 }
 
-/** Reads `targets/NAME/known.json`, which may be absent. */
+/** Reads `targets/NAME/known.json`, which may be missing. */
 export function readKnown(target: string): Known[] {
   const file = join(import.meta.dir, "targets", target, "known.json");
   return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Known[]) : [];

@@ -1,4 +1,5 @@
-// The clients of a session. Each takes a key, sends a few requests in turn, and takes the next key.
+// The clients of a session. Each client takes a key, sends a few requests with it, one after another, and then takes
+// the next key.
 
 import { type Chance, chanceFrom } from "./chance.ts";
 import { ask, type Seen } from "./client.ts";
@@ -8,16 +9,16 @@ import type { Key } from "./target.ts";
 
 export interface Purse {
   key: Key;
-  /** The most output tokens that the key may use. Null: no limit. */
+  /** The limit on the key's output tokens. Null: no limit. */
   output_tokens_max: number | null;
 }
 
 export interface LoadOptions {
-  /** The addresses that clients connect to, each with the node behind it. */
+  /** The URLs that clients connect to, each with the name of the node behind it. */
   doors: readonly { node: string; url: string }[];
-  /** Keys with a limit, which several clients share. */
+  /** Keys with a limit, each of which several clients use. */
   shared: readonly Purse[];
-  /** Makes a key that only one client uses. */
+  /** Creates a key that only one client uses. */
   fresh(): Promise<Purse>;
   model: string;
   clients: number;
@@ -26,11 +27,11 @@ export interface LoadOptions {
 }
 
 export interface Load {
-  /** Stops the clients; resolves when the last one has its answer. */
+  /** Stops the clients. Resolves when the last one has its response. */
   stop(): Promise<{ purses: Purse[]; seen: Seen[] }>;
 }
 
-/** The number of requests for one key: few, so that a wrong sum can come from few requests. */
+/** The number of requests with one key. It is small, so that a wrong sum can only be due to few requests. */
 const requests_per_key = 3;
 const deadline_ms = 20_000;
 
@@ -46,7 +47,7 @@ export function startLoad(options: LoadOptions): Load {
         const id = `${options.seed}-${index}-${seen.length}`;
         const answer = await ask(draw(options, purse, id, chance));
         seen.push(answer);
-        // Waits after a refusal, as a polite client does, and so that a node that is down is not flooded.
+        // Clients wait after a refusal, as real ones do, and so that they do not flood a node that is down.
         if (answer.status !== 200) await pause(100);
       }
     }

@@ -1,5 +1,5 @@
 // `npm run proof:mutants`: breaks Sluice's accounting in nine ways, and runs the crash test on each until it finds
-// something. It shows that the test can fail; the mutants share no knowledge with the test.
+// something. That shows that the test can fail. The test knows nothing about the mutants.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

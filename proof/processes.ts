@@ -1,4 +1,4 @@
-// Programs that are killed, frozen and started again, always on the same port.
+// Runs programs that are killed, frozen and restarted, always on the same port.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { childrenOf } from "../test/harness/daemon.ts";
@@ -18,7 +18,7 @@ export interface ProgramOptions {
   folder: string;
   /** The account that the program runs as, for programs that refuse to run as root. */
   account?: { uid?: number; gid?: number };
-  /** Whether the program works. */
+  /** Checks whether the program works. */
   isReady(): Promise<boolean>;
   deadline_ms: number;
 }
@@ -34,8 +34,8 @@ export function program(options: ProgramOptions): Program {
     await new Promise((resolve) => running.once("exit", resolve));
   };
   /**
-   * Signals the program and its child processes: some programs, such as Postgres, put each of them into a group of its
-   * own.
+   * Signals the program and its child processes, because some programs, such as Postgres, put each of these into a
+   * process group of its own.
    */
   const signal = (name: NodeJS.Signals) => {
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -1,16 +1,16 @@
-// Gateways that are Python programs in a virtual environment of their own, which an environment variable names.
+// Finds gateways that are Python programs, each in a virtual environment, by an environment variable.
 
 import { execFile } from "node:child_process";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
 export interface PythonProgram {
-  /** The path of the program. Throws an error that says which variable to set. */
+  /** Returns the path of the program. Throws an error that says which variable to set. */
   path(): string;
   version(): Promise<string>;
 }
 
-/** The program that the environment variable names. `made`: an example of its path in a virtual environment. */
+/** The program that the environment variable names. `made` is an example of its path in a virtual environment. */
 export function pythonProgram(variable: string, distribution: string, made: string): PythonProgram {
   const path = () => {
     const named = process.env[variable];

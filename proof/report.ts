@@ -1,4 +1,4 @@
-// The text that a run prints at its end.
+// Writes the text that a run prints at its end.
 
 import type { Verdict } from "./judge.ts";
 import { type Known, newFindings } from "./known.ts";
@@ -36,7 +36,7 @@ export function printed(outcome: Outcome, known: readonly Known[]): string {
     const tokens = found.reduce((sum, finding) => sum + finding.tokens, 0);
     return `  ${verdict.padEnd(26)}${`${found.length}`.padStart(6)}${`${tokens}`.padStart(10)} tokens`;
   });
-  // If no limit refused anything, the run cannot tell whether a limit can be exceeded.
+  // If no limit refused a request, the run does not show whether a limit can be exceeded.
   const unlimited =
     outcome.refused === 0 ? ["", "No limit refused anything: this run says nothing of overspending."] : [];
   const fresh = newFindings(outcome.findings, known).length;

@@ -1,4 +1,4 @@
-// `npm run proof`: the crash test of metering. proof/README.md says what it does and how to read what it prints.
+// `npm run proof`: the crash test of metering. proof/README.md describes it and its output.
 
 import { parseArgs } from "node:util";
 import { startEngine } from "./engine.ts";
@@ -24,8 +24,8 @@ Options:
   --json FILE     also writes everything there`;
 
 /**
- * The number of faults in a session. Each session ends in a quiet time, so many short sessions take long; but a finding
- * of a long session is harder to look into.
+ * The number of faults per session. Each session ends with a quiet time, so many short sessions take long; but a
+ * finding in a long session is harder to investigate.
  */
 const faults_per_session = 20;
 
@@ -91,7 +91,7 @@ async function sessions(stage: Stage, options: Options): Promise<Outcome> {
     const { requests, answered, findings } = outcome;
     console.log(`${done + faults} faults: ${requests} requests, ${answered} answered, ${findings.length} findings`);
     for (const { verdict, says } of findings) console.log(`  ${verdict}: ${says}`);
-    // Writes the results after each session, so that a run that is stopped leaves what it found.
+    // The results are written after each session, so that an interrupted run leaves its findings.
     if (options.json !== null) await Bun.write(options.json, jsonOf(options, summed(outcomes), done + faults));
     if (options.until_found && newFindings(findings, readKnown(options.target.name)).length > 0) break;
   }

@@ -1,5 +1,5 @@
-// Runs one session: first the keys, the load and the faults; then quiet, until the gateway must have recorded every
-// request; then the judge.
+// Runs one session: first the keys, the load and the faults; then a quiet time, until the gateway must have recorded
+// every request; then the judge.
 
 import { chanceFrom } from "./chance.ts";
 import { ask, type Seen } from "./client.ts";
@@ -16,7 +16,7 @@ export interface Session {
   faults: number;
   clients: number;
   tokens_max: number;
-  /** Only faults whose name contains this text are injected. */
+  /** Restricts the faults to those whose name contains this text. */
   only: string;
 }
 
@@ -34,12 +34,12 @@ export interface Stage {
   target: Target;
   site: Site;
   engine: Engine;
-  /** Wires (proxies that can be cut) that this program owns: before each node, and before the engine. */
+  /** The links (proxies that can be cut) of this program: in front of each node, and in front of the engine. */
   links: Link[];
   doors: { node: string; url: string }[];
 }
 
-/** Keys with limits: one that is soon used up, and one that lasts a while. */
+/** The limits of the shared keys, in output tokens: one that is soon used up, and one that lasts for a while. */
 export const limits = [300, 3_000];
 
 export async function runSession(stage: Stage, session: Session): Promise<Outcome> {
@@ -102,8 +102,8 @@ function accountOf({ key, output_tokens_max }: Purse, seen: readonly Seen[], usa
 }
 
 /**
- * The usage that the gateway has recorded, once the engine is idle and the usage no longer changes, or when the target
- * must have settled.
+ * Returns the usage that the gateway has recorded: once the engine is idle and the usage does not change any more, or
+ * when the target's time for recording is over.
  */
 async function settledUsage({ site, engine, target }: Stage, purses: readonly Purse[]): Promise<Map<string, Usage>> {
   const keys = purses.map(({ key }) => key);
@@ -114,7 +114,7 @@ async function settledUsage({ site, engine, target }: Stage, purses: readonly Pu
     const usage = await patiently(() => site.usage(keys));
     const now = JSON.stringify([...usage]);
     const isStill = now === before && engine.active() === 0 && (running ?? 0) === 0;
-    // If the gateway does not tell how many requests still run, its usage is read again until the deadline.
+    // If the gateway does not report how many requests are running, its usage is read repeatedly until the deadline.
     if ((isStill && running !== null) || Date.now() > deadline_ms) return usage;
     before = now;
     await pause(500);
@@ -122,8 +122,8 @@ async function settledUsage({ site, engine, target }: Stage, purses: readonly Pu
 }
 
 /**
- * Finds leaks: room of a limit that requests which have long ended still hold. A key must be able to use all that its
- * limit leaves.
+ * Finds leaks, which are parts of a limit that are still reserved for requests that ended long ago. A key must be able
+ * to use everything that its limit leaves.
  */
 async function leaks(stage: Stage, purses: readonly Purse[], usage: Map<string, Usage>): Promise<Finding[]> {
   const findings: Finding[] = [];
@@ -138,8 +138,8 @@ async function leaks(stage: Stage, purses: readonly Purse[], usage: Map<string, 
 }
 
 /**
- * How long a request is repeated while the gateway is too busy to answer, because that is no refusal. Each attempt asks
- * for as many tokens as the key's recorded usage then leaves.
+ * How long a request is repeated while the gateway is too busy, which does not count as a refusal. Each attempt asks
+ * for as many tokens as the key's recorded usage leaves at that time.
  */
 const spending_ms_max = 120_000;
 
@@ -166,7 +166,7 @@ function spend({ site, doors }: Stage, key: Key, tokens: number, attempt: number
   return ask({ ...asking, leaves_after: null, deadline_ms: 20_000 });
 }
 
-/** Repeats an action that fails, since a site that was just mended may need a moment. */
+/** Repeats an action that fails, because a gateway may need a moment after a fault has ended. */
 async function patiently<T>(act: () => Promise<T>): Promise<T> {
   const deadline_ms = Date.now() + 60_000;
   for (;;) {

@@ -1,5 +1,5 @@
-// A Postgres and a Redis for the targets that need them, on ports of their own. What Postgres has confirmed survives a kill
-// of its processes; only the disk is not waited for.
+// Starts a Postgres and a Redis for targets that need them, on ports of their own. Data that Postgres has confirmed
+// survive a kill of its processes; only the disk is not waited for.
 
 import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
@@ -47,7 +47,7 @@ export async function postgresProgram(): Promise<StoreProgram> {
   return stored(inner, folder, { url: `postgres://postgres@127.0.0.1:${port}/postgres`, port });
 }
 
-/** A Redis that loses everything when it is killed or, if it is `durable`, keeps everything that it has confirmed. */
+/** A Redis that loses all data when it is killed or, if it is `durable`, keeps everything that it has confirmed. */
 export async function redisProgram(durable = false): Promise<StoreProgram> {
   const folder = serviceFolder("redis");
   const programs = await reachable(await redisPrograms(), "redis-server", account, join(folder, "programs"));

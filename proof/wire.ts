@@ -1,21 +1,21 @@
-// A wire is a proxy of bytes between two parts of a site, which can be cut, held up and mended.
+// A proxy of bytes between two programs of a site, whose connections can be cut, delayed and restored.
 
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Socket } from "node:net";
 
 export interface Wire {
   port: number;
-  /** Ends every connection, and refuses new ones until the wire is mended. */
+  /** Closes every connection, and refuses new ones until `mend`. */
   cut(): void;
-  /** Ends every connection once; new ones pass. */
+  /** Closes every connection once; new ones are accepted. */
   shake(): void;
-  /** Lets no byte pass, without closing any connection, until the wire is mended. */
+  /** Holds all bytes back until `mend`, without closing any connection. */
   hold(): void;
   mend(): void;
   stop(): Promise<void>;
 }
 
-/** Makes a wire from a port of its own (`at`, or any that is free) to `port`, both on this machine. */
+/** Starts a proxy from the port `at`, or from any free port, to the port `port`, both on this machine. */
 export async function wireTo(target: { port: number; at?: number }): Promise<Wire> {
   const pairs = new Set<[Socket, Socket]>();
   let isCut = false;

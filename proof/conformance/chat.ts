@@ -1,4 +1,4 @@
-/** The rules of chat completions, by OpenAI's API reference. */
+/** The rules of Chat Completions, from OpenAI's API reference. */
 import { type Exchange, parsed } from "./exchange.ts";
 import { at, type Case, excerpt, isA, kinds, list, oneOf, type Rule, rule, type Suite, streams } from "./rule.ts";
 
@@ -82,7 +82,7 @@ function usageProblem(usage: unknown): string | null {
   return isSum ? null : `\`usage\` is ${excerpt(usage)}`;
 }
 
-/** The parsed chunks of a stream, without the message that ends it. */
+/** The parsed chunks of a stream, without the final `[DONE]`. */
 function chunksOf({ messages }: Exchange): unknown[] {
   return messages.map(({ data }) => parsed(data)).filter((value) => value !== undefined);
 }
@@ -146,7 +146,10 @@ const capped = rule(
   },
 );
 
-/** Checks a tool call by its three parts, wherever they come from; returns what is wrong, or null. */
+/**
+ * Checks the ID, the name and the arguments of a tool call, from a stream or an unstreamed response. Returns the
+ * problem, or null.
+ */
 function callProblem(id: unknown, name: unknown, given: unknown): string | null {
   if (!kinds.text(id)) return `the call's id is ${excerpt(id)}`;
   if (name !== weather.name) return `the call's name is ${excerpt(name)}`;
@@ -177,7 +180,7 @@ const streamedTool = rule(
   },
 );
 
-/** OpenAI's clients read these fields; `param` and `code` may be null. */
+/** The fields of an error that OpenAI's clients read; `param` and `code` may be null. */
 const faultRules: Rule[] = [
   isA("text", "error.message"),
   isA("text", "error.type"),

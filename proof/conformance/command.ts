@@ -1,6 +1,6 @@
 /**
- * `npm run conformance`: does a server speak the three protocols? It works with any server, and needs none of this
- * repository's engines.
+ * `npm run conformance`: checks whether a server follows the three protocols. It works with any server, and needs none
+ * of this repository's engines.
  */
 import { parseArgs } from "node:util";
 import { chatSuite } from "./chat.ts";
@@ -18,17 +18,17 @@ interface Options {
 }
 
 interface Around {
-  /** The server's key, unless the command line has one. */
+  /** The server's key, which the command line can override. */
   key: string | null;
   out(text: string): void;
   err(text: string): void;
 }
 
-/** The most milliseconds for an answer: enough for a model on a laptop. */
+/** The time limit for a response, in milliseconds: enough for a model on a laptop. */
 const answer_ms = 120_000;
 const shown_chars_max = 600;
 
-/** The rules that a client alone cannot check, because it would have to know what the engine did. */
+/** Rules that a client alone cannot check, because it would have to know what the engine did. */
 const beyond = [
   "whether every token of the engine reached the client, in order and once",
   "whether the usage is true",
@@ -46,7 +46,7 @@ Each rule is from the API reference of OpenAI or Anthropic. A report names the r
 exits with 1 if one is broken. A run sends some thirty short requests, which the server may charge.
 `;
 
-/** Runs the command; returns the exit code. */
+/** Runs the command, and returns its exit code. */
 export async function conformance(args: readonly string[], around: Around): Promise<number> {
   const options = optionsOf(args, around);
   if (options === null) {
@@ -84,7 +84,7 @@ function optionsOf(args: readonly string[], around: Around): Options | null {
   }
 }
 
-/** The URL with `/v1`, which is added if it was not typed; null if the text is no URL. */
+/** The URL with `/v1` at its end, which is added if it is missing; null if the text is no URL. */
 function baseOf(text: string): URL | null {
   if (!URL.canParse(text)) return null;
   const url = new URL(text);
@@ -141,7 +141,10 @@ function cut(text: string): string {
   return line.length > shown_chars_max ? `${line.slice(0, shown_chars_max)}…` : line;
 }
 
-/** A finding for JSON: the whole request and answer where something is wrong, so that it can be reported elsewhere. */
+/**
+ * A finding as JSON. If the finding is a problem, it includes the complete request and response, so that it can be
+ * reported to the server's authors.
+ */
 function plain({ exchange, ...finding }: Finding): object {
   if (exchange === null || finding.result !== "broken") return finding;
   const { request, status, headers, text, problem } = exchange;
@@ -149,7 +152,7 @@ function plain({ exchange, ...finding }: Finding): object {
   return { ...finding, request: { method, path, body }, answer: { status, headers, text, problem } };
 }
 
-/** The text on one line, without what would move a terminal's cursor. */
+/** The text on one line, without characters that move a terminal's cursor. */
 function oneLine(text: string): string {
   return text.replace(/[\s\p{Cc}\p{Cf}]+/gu, " ").trim();
 }

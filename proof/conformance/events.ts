@@ -1,18 +1,18 @@
-/** The events of a stream, read by the rules of server-sent events, as its clients read it. */
+/** Parses an event stream by the rules of server-sent events, as clients do. */
 
 export interface SseMessage {
-  /** The event's name; absent: it has none. */
+  /** The event's name; absent if it has none. */
   event?: string;
   data: string;
 }
 
-/** The events of a stream's text. An event without its blank line at the end has not arrived. */
+/** The events in the text of a stream. An event without a blank line at its end is incomplete, and is left out. */
 export function messagesOf(text: string): SseMessage[] {
   const blocks = text.replace(/^\uFEFF/, "").split(/(?:\r\n|\r(?!\n)|\n){2}/);
   return blocks.slice(0, -1).flatMap(messageOf);
 }
 
-/** The event of a block, or none: an event without data is not dispatched. */
+/** The event of a block; none if the block has no data, because clients ignore such an event. */
 function messageOf(block: string): SseMessage[] {
   const fields = block.split(/\r\n|\r|\n/).map(fieldOf);
   const data = fields.filter(([name]) => name === "data").map(([, value]) => value);

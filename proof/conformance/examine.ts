@@ -1,18 +1,18 @@
-/** Runs the cases of a suite, and says of each rule whether it is kept, broken, or could not be checked. */
+/** Runs the cases of a suite, and returns for each rule whether it was kept, was broken, or could not be checked. */
 import type { Ask, Exchange } from "./exchange.ts";
 import type { Case, Suite } from "./rule.ts";
 
 export interface Finding {
   protocol: Suite["protocol"];
   case: string;
-  /** The id of the rule; `status` is the rule for the status of the answer. */
+  /** The ID of the rule. `status` is the rule about the status of the response. */
   rule: string;
   says: string;
   source: string;
   result: "kept" | "broken" | "unchecked";
-  /** The mistake, or why the rule could not be checked. Empty for a rule that is kept. */
+  /** The mistake, or the reason why the rule could not be checked. Empty for a rule that was kept. */
   found: string;
-  /** The request and its answer. Null: no request was sent. */
+  /** The request and its response. Null: no request was sent. */
   exchange: Exchange | null;
 }
 
@@ -35,7 +35,7 @@ export async function examine(suite: Suite, ask: Ask, hasKey: boolean): Promise<
   return findings;
 }
 
-/** Why the protocol can't be examined; null if it can. */
+/** The reason why the protocol cannot be examined; null if it can. */
 function absenceOf({ status, problem }: Exchange): string | null {
   if (status === null) return `there is no answer: ${problem}`;
   if ([404, 405, 501].includes(status)) return `the protocol isn't served, or the model isn't there (${status})`;
@@ -43,7 +43,7 @@ function absenceOf({ status, problem }: Exchange): string | null {
   return null;
 }
 
-/** Judges one answer by the rules of its case. Pure. */
+/** Checks one response by the rules of its case. Pure. */
 export function judged(suite: Suite, one: Case, exchange: Exchange): Finding[] {
   const { status, problem } = exchange;
   const lacks = one.needs !== undefined && status !== null && status >= 400 && status < 500;

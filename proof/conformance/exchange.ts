@@ -1,12 +1,12 @@
-/** One request to the server under test, and its answer, kept whole so that a report can show both. */
+/** Sends one request to the server under test, and stores its complete response, so that a report can show both. */
 import { messagesOf, type SseMessage } from "./events.ts";
 
 export interface TestRequest {
   method: "GET" | "POST";
-  /** The path below the base URL, which ends with `/v1`. */
+  /** The path after the base URL, which ends with `/v1`. */
   path: string;
   headers?: Record<string, string>;
-  /** The body: a text is sent as it is, any other value as JSON. */
+  /** The body: a text is sent unchanged, any other value as JSON. */
   body?: unknown;
   /** Whether the request is sent without a key. */
   anonymous?: boolean;
@@ -14,20 +14,20 @@ export interface TestRequest {
 
 export interface Exchange {
   request: TestRequest;
-  /** The status of the answer. Null: there was no answer, and `problem` says why. */
+  /** The status of the response. Null: there was no response, and `problem` says why. */
   status: number | null;
   headers: Record<string, string>;
   text: string;
-  /** The answer's parsed JSON. Undefined: the answer is no JSON. */
+  /** The parsed JSON of the response. Undefined: the response is not JSON. */
   json: unknown;
-  /** The messages of an event stream. Empty for every other answer. */
+  /** The messages of an event stream. Empty for any other response. */
   messages: SseMessage[];
   problem: string | null;
 }
 
 export type Ask = (request: TestRequest) => Promise<Exchange>;
 
-/** The size at which an answer is cut off: no check needs as much. */
+/** The size at which a response is cut off. No check needs a longer one. */
 const answer_bytes_max = 4 * 1024 * 1024;
 
 export function asking(base: URL, key: string | null, deadline_ms: number): Ask {
@@ -60,7 +60,7 @@ export function asking(base: URL, key: string | null, deadline_ms: number): Ask 
   };
 }
 
-/** Sends the key under both names: servers of Anthropic's protocol read `x-api-key`, all others `authorization`. */
+/** Sends the key in two headers: servers of Anthropic's protocol read `x-api-key`, all others `authorization`. */
 function headersOf({ headers = {}, body, anonymous = false }: TestRequest, key: string | null): Record<string, string> {
   const credentials = key === null || anonymous ? {} : { authorization: `Bearer ${key}`, "x-api-key": key };
   const type = body === undefined ? {} : { "content-type": "application/json" };
@@ -88,7 +88,7 @@ async function read(response: Response, exchange: Exchange): Promise<void> {
   exchange.json = parsed(exchange.text);
 }
 
-/** The parsed JSON of a text; undefined if it is no JSON. */
+/** The parsed JSON of a text; undefined if it is not JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

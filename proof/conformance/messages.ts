@@ -1,4 +1,4 @@
-/** The rules of Messages, by Anthropic's API reference. */
+/** The rules of Messages, from Anthropic's API reference. */
 import { weather } from "./chat.ts";
 import { type Exchange, parsed } from "./exchange.ts";
 import { at, type Case, excerpt, isA, kinds, list, oneOf, type Rule, rule, type Suite, streams } from "./rule.ts";
@@ -58,7 +58,7 @@ const cappedRules: Rule[] = [oneOf("stop_reason", ["max_tokens"]), oneOf("usage.
 
 const eventsOf = ({ messages }: Exchange) => messages.map(({ data }) => parsed(data));
 
-/** The types of the events in their order, without pings, which may come anywhere. */
+/** The types of the events in their order, without pings, which may be anywhere. */
 function typesOf(exchange: Exchange): string[] {
   return eventsOf(exchange)
     .map((event) => String(at(event, "type")))

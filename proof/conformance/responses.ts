@@ -1,4 +1,4 @@
-/** The rules of Responses, by OpenAI's API reference. */
+/** The rules of Responses, from OpenAI's API reference. */
 import { weather } from "./chat.ts";
 import { type Exchange, parsed } from "./exchange.ts";
 import { at, type Case, excerpt, isA, kinds, list, oneOf, type Rule, rule, type Suite, streams } from "./rule.ts";

@@ -1,6 +1,6 @@
 /**
- * A case is one request, and the rules that its answer must keep. Rules are pure, so that a recorded answer can be judged
- * again.
+ * The interface of a case, which is one request with the rules that its response must follow. Rules are pure, so that a
+ * recorded response can be checked later.
  */
 import { type Exchange, parsed, type TestRequest } from "./exchange.ts";
 
@@ -10,25 +10,28 @@ export interface Rule {
   id: string;
   /** The rule as a sentence. */
   says: string;
-  /** The fault of the answer, in words. Null: the rule is kept. */
+  /** Returns the mistake in the response, as text. Null: the response follows the rule. */
   broken(exchange: Exchange): string | null;
 }
 
 export interface Case {
   name: string;
   request: TestRequest;
-  /** The statuses that are right. */
+  /** The correct statuses. */
   status: readonly number[];
   rules: readonly Rule[];
-  /** A capability that not every model has: if the request is refused, the model lacks it, and no rule is broken. */
+  /**
+   * The capability that the case tests, which not every model has: if the request is refused, the model lacks it, and
+   * no rule is broken.
+   */
   needs?: string;
 }
 
 export interface Suite {
   protocol: Protocol;
-  /** The source of the rules. */
+  /** The document from which the rules are taken. */
   source: string;
-  /** The cases of the suite. The first one shows whether the protocol is served at all. */
+  /** The cases of the suite. The first one shows whether the server supports the protocol at all. */
   cases: readonly Case[];
 }
 
@@ -50,13 +53,13 @@ export function list(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A value in a few words. */
+/** A short text that represents a value. */
 export function excerpt(value: unknown): string {
   const text = value === undefined ? "nothing" : JSON.stringify(value);
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
 }
 
-/** A rule: the value at a path of the answer is one of `values`. */
+/** Creates a rule that the value at a path of the response is one of `values`. */
 export function oneOf(path: string, values: readonly unknown[]): Rule {
   const allowed = values.map((value) => JSON.stringify(value)).join(" or ");
   return rule(path, `\`${path}\` is ${allowed}`, ({ json }) => {
@@ -74,7 +77,7 @@ export const kinds: Record<Kind, (value: unknown) => boolean> = {
   object: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
 };
 
-/** A rule: the value at a path of the answer is of this kind. */
+/** Creates a rule that the value at a path of the response is of this kind. */
 export function isA(kind: Kind, path: string): Rule {
   const says = kind === "text" ? `\`${path}\` is a text that isn't empty` : `\`${path}\` is a ${kind}`;
   return rule(path, says, ({ json }) => {
@@ -83,7 +86,10 @@ export function isA(kind: Kind, path: string): Rule {
   });
 }
 
-/** A rule: the answer is an event stream, and each of its messages is JSON, except those in `exceptions`. */
+/**
+ * Creates a rule that the response is an event stream, and that each of its messages is JSON, except those in
+ * `exceptions`.
+ */
 export function streams(exceptions: readonly string[] = []): Rule {
   return rule("event stream", "the answer is an event stream, each message of which is JSON", (exchange) => {
     const type = exchange.headers["content-type"] ?? "";

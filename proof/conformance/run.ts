@@ -1,4 +1,4 @@
-// `npm run conformance -- URL`: does a server speak the three protocols? proof/README.md, Conformance.
+// `npm run conformance -- URL`: checks whether a server follows the three protocols. proof/README.md, Conformance.
 
 import { conformance } from "./command.ts";
 

@@ -1,5 +1,6 @@
-// any-llm-gateway, in the last version of PyPI's any-llm-sdk that has it: users with budgets in Postgres. Two nodes.
-// PROOF_ANY_LLM names its program: `python3 -m venv v && v/bin/pip install 'any-llm-sdk[gateway,openai]==1.14.0'`.
+// The target any-llm-gateway, in the last version of PyPI's any-llm-sdk that contains it: two nodes, and users with
+// budgets in Postgres. PROOF_ANY_LLM names the program: `python3 -m venv v && v/bin/pip install
+// 'any-llm-sdk[gateway,openai]==1.14.0'`.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,10 +22,10 @@ export const anyLlm: Target = {
   version: python.version,
   settings: "two nodes of any-llm-gateway, Postgres; a budget for each user at a price of 1 for a token of output",
   settled_ms_max: 15_000,
-  // The gateway's documents promise nothing for what a dead node delivered.
+  // The gateway's documents promise nothing about tokens that a dead node had delivered.
   uncounted_ms_max: 0,
   cut_off_ms_max: 0,
-  // The gateway promises no exactness for counts that no usage report of the engine confirms.
+  // The gateway promises no precision for counts that no usage report of the engine confirms.
   estimate_share_max: 0.5,
   start,
 };
@@ -40,7 +41,7 @@ async function start(engine_url: string): Promise<Site> {
   const links: Link[] = [];
   const nodes: Node[] = [];
   for (const name of ["node-1", "node-2"]) nodes.push(await nodeOf(name, folder, engine_url, postgres, links));
-  // Starts the nodes one by one: the first creates the tables.
+  // The nodes are started one after another, because the first creates the tables.
   for (const node of nodes) await node.start();
   const manage = managing(nodes.map(({ port }) => `http://127.0.0.1:${port}`));
   return {
@@ -83,7 +84,7 @@ async function nodeOf(
   return { ...node, port };
 }
 
-/** One unit of money is one token of output, so that a budget is a number of tokens. */
+/** The configuration. One output token costs one unit of money, so that a budget is a number of tokens. */
 function configuration(engine_url: string, database_url: string): string {
   return `database_url: ${database_url}
 master_key: ${masterKey}
@@ -95,7 +96,9 @@ pricing: { "${model}": { input_price_per_million: 0, output_price_per_million: 1
 
 type Manage = ReturnType<typeof managing>;
 
-/** A budget belongs to a user, so each key gets a user of its own. The test takes the user's id as the key's id. */
+/**
+ * Creates a key with a user of its own, because budgets belong to users. The test uses the user's ID as the key's ID.
+ */
 async function createKey(manage: Manage, name: string, output_tokens_max: number | null): Promise<Key> {
   const user_id = `${name}-${crypto.randomUUID()}`;
   const limit = output_tokens_max === null ? null : await manage("POST", "budgets", { max_budget: output_tokens_max });
@@ -136,7 +139,7 @@ function sumOf(lines: readonly Line[]): Usage {
   return sum;
 }
 
-/** Sends management requests to any node that answers. */
+/** Sends management requests to any node that responds. */
 function managing(urls: readonly string[]) {
   return async (method: string, path: string, body?: unknown): Promise<unknown> => {
     let failure = "no node answers";

@@ -1,5 +1,5 @@
-// hardcap, from PyPI: a gateway with token budgets per tenant in Redis. Two replicas, and a Redis that keeps what it has
-// confirmed. PROOF_HARDCAP names its program: `python3 -m venv v && v/bin/pip install hardcap`.
+// The target hardcap, from PyPI: a gateway with token budgets per tenant in Redis. It has two replicas, and a Redis
+// that keeps all confirmed data. PROOF_HARDCAP names the program: `python3 -m venv v && v/bin/pip install hardcap`.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,10 @@ import type { Key, Link, Site, Target, Usage } from "../../target.ts";
 import { wireTo } from "../../wire.ts";
 
 const model = "proof-1";
-/** Tenants are defined in hardcap's file, so the file has as many as a run can need. */
+/**
+ * The number of tenants with each limit. Tenants are defined in hardcap's configuration file, so it has as many as a
+ * run may need.
+ */
 const tenants_of_each_limit = 200;
 const tenants_without_limit = 6_000;
 
@@ -24,11 +27,12 @@ export const hardcap: Target = {
   version: python.version,
   settings: "two replicas, Redis with an append-only file; reservations live 5 s, otherwise as it comes",
   settled_ms_max: 15_000,
-  // hardcap's documents promise that reservations of a dead replica expire, and nothing about what that replica
-  // delivered.
+  // The documents of hardcap promise that reservations of a dead replica expire, and nothing about tokens that the
+  // replica had delivered.
   uncounted_ms_max: 0,
   cut_off_ms_max: 0,
-  // If the engine reports no usage, hardcap estimates the tokens, and promises no exactness: half is let pass.
+  // If the engine reports no usage, hardcap estimates the tokens, and promises no precision, so an error of half is
+  // accepted.
   estimate_share_max: 0.5,
   start,
 };
@@ -114,7 +118,7 @@ ${tenants.join("\n")}
 `;
 }
 
-/** Reads the usage of each key with the key itself, as its tenant would, from any replica. */
+/** Reads the usage of each key, authorized by the key itself, from any replica. */
 async function usageOf(keys: readonly Key[], urls: readonly string[]): Promise<Map<string, Usage>> {
   const usage = new Map<string, Usage>();
   for (const { id, secret } of keys) usage.set(id, await usageOfKey(secret, urls));

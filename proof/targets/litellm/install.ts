@@ -1,6 +1,6 @@
-// LiteLLM with its database, from packages alone: a Python environment, Prisma's client for it, and Prisma's engines in
-// WebAssembly in place of the programs that Prisma downloads. `bun proof/targets/litellm/install.ts` makes it, and prints the
-// variables by which bench/governed finds it.
+// Installs LiteLLM with its database client from packages alone: a Python environment, Prisma's client for it, and
+// Prisma's engines in WebAssembly in place of the programs that Prisma would download. `bun
+// proof/targets/litellm/install.ts` does that, and prints the environment variables by which bench/governed finds it.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -10,15 +10,15 @@ import { postgresProgram } from "../../stores.ts";
 
 export interface Installed {
   program: string;
-  /** A file of SQL that makes LiteLLM's tables. */
+  /** The path of an SQL file that creates LiteLLM's tables. */
   schema: string;
   version: string;
   environment: Record<string, string>;
 }
 
 /**
- * The npm packages of the engine version that the Python client is made for, and those of a newer version, which has
- * the schema engine.
+ * The npm packages of the engine version for which the Python client was made, and those of a newer version, which
+ * include the schema engine.
  */
 const packages = {
   "@prisma/client": "5.17.0",
@@ -30,7 +30,7 @@ const packages = {
   "adapter-of-schema": "npm:@prisma/adapter-pg@7.10.1",
   "utils-of-schema": "npm:@prisma/driver-adapter-utils@7.10.1",
 };
-/** The engine version that the Python client checks for when it starts. */
+/** The engine version that the Python client requires when it starts. */
 const engine_version = "393aa359c9ad4a4bb28630fb5613f9c281cde053";
 const limit_ms = 10 * 60_000;
 
@@ -44,7 +44,7 @@ export async function installed(): Promise<Installed> {
   const bin = join(python, "..");
   const environment = {
     PRISMA_QUERY_ENGINE_BINARY: join(folder, "query-engine"),
-    // Set only to keep Prisma from downloading the schema engine.
+    // This is only set to keep Prisma from downloading the schema engine.
     PRISMA_SCHEMA_ENGINE_BINARY: join(folder, "query-engine"),
     PRISMA_HOME_DIR: folder,
     LITELLM_PRISMA: folder,
@@ -72,7 +72,7 @@ exec node ${resolve(import.meta.dir, "query-engine.mjs")} "$@"
   const [site] = new Bun.Glob("lib/python*/site-packages/litellm/proxy/schema.prisma").scanSync(join(python, "../.."));
   const prisma = join(python, "../..", site!);
   await ran([join(python, "../prisma"), "generate", "--schema", prisma], environment);
-  // The schema engine needs a database, which it does not change.
+  // The schema engine requires a database, which it does not change.
   const postgres = await postgresProgram();
   await postgres.start();
   const words = ["node", join(import.meta.dir, "schema.mjs"), prisma];

@@ -1,5 +1,6 @@
-// Prisma's query engine as the program that Prisma Client Python starts: the WebAssembly build of @prisma/client, on
-// PrismaPg, behind the HTTP and the GraphQL that the program speaks. LITELLM_PRISMA names the folder of the packages.
+// A replacement for the program of Prisma's query engine, which Prisma Client Python starts: it runs the WebAssembly
+// build of @prisma/client, on PrismaPg, and accepts the same GraphQL queries over HTTP. LITELLM_PRISMA names the folder
+// of the packages.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -30,7 +31,8 @@ const datamodel = readFileSync(process.env.PRISMA_DML_PATH, "utf8").replace(/gen
 const models = [...datamodel.matchAll(/^model (\w+) /gm)].map(([, name]) => name).sort((a, b) => b.length - a.length);
 const pool = new pg.Pool({ connectionString: url.href, max });
 pool.on("error", () => {});
-// The adapter does not know these types of Postgres' own tables (char, name, oid, unknown); they are read as text, or as integers.
+// Some types of Postgres' own tables (char, name, oid, unknown) are unknown to the adapter, and are read as text or
+// integers.
 const known = { 18: 25, 19: 25, 705: 25, 26: 20, 1003: 1009 };
 const { Query } = pg;
 const described = Query.prototype.handleRowDescription;
@@ -51,7 +53,7 @@ const engine = new background.QueryEngine(options, () => {}, bindAdapter(new Pri
 const trace = "{}";
 await engine.connect(trace);
 
-/** `findUniqueUser` is the action `findUnique` of the model `User`. */
+/** The model and the action of a query's name: `findUniqueUser` is the action `findUnique` of the model `User`. */
 const nameOf = (field) => {
   if (field === "queryRaw" || field === "executeRaw") return { action: field };
   const modelName = models.find((name) => field.endsWith(name));
@@ -68,7 +70,10 @@ const selectionOf = (field, json) => {
   return { arguments: Object.fromEntries(values), selection: Object.fromEntries(chosen) };
 };
 
-/** Of each model, the columns of type Json: GraphQL has their values as text, and the other form as text with a type. */
+/**
+ * The columns of type Json of each model. In GraphQL their values are text; in the engine's JSON protocol they are text
+ * with a type.
+ */
 const jsonColumns = new Map(
   [...datamodel.matchAll(/^model (\w+) \{([\s\S]*?)^\}/gm)].map(([, model, lines]) => [
     model,
@@ -87,7 +92,9 @@ const typed = (data, json) => {
   return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, json.has(name) ? type(value) : value]));
 };
 
-/** The queries of a text of GraphQL in the engine's other form, JSON, which is all that WebAssembly has. */
+/**
+ * Translates a GraphQL text to queries of the engine's JSON protocol, the only one that the WebAssembly build supports.
+ */
 const queriesOf = (text) =>
   parse(text, { noLocation: true }).definitions[0].selectionSet.selections.map((field) => ({
     alias: field.alias?.value ?? field.name.value,
@@ -99,7 +106,7 @@ const bodyOf = (field) => {
   return { ...name, query: selectionOf(field, jsonColumns.get(name.modelName) ?? new Set()) };
 };
 
-/** Values of JSON as GraphQL has them: without their types. */
+/** Removes the types of JSON values, which GraphQL does not have. */
 const plain = (value) => {
   if (Array.isArray(value)) return value.map(plain);
   if (value === null || typeof value !== "object") return value;
@@ -111,7 +118,7 @@ const named = (alias, answer) => (answer.data ? { data: { [alias]: plain(Object.
 
 const queried = async (body, transaction) => JSON.parse(await engine.query(JSON.stringify(body), trace, transaction));
 
-/** Several queries are one transaction. */
+/** Runs the queries. Several queries are run in one transaction. */
 async function asked({ query, batch }, transaction) {
   const queries = batch ? batch.flatMap(({ query }) => queriesOf(query)) : queriesOf(query);
   if (!batch && queries.length === 1) return named(queries[0].alias, await queried(queries[0].body, transaction));

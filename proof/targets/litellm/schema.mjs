@@ -1,4 +1,5 @@
-// Prints the SQL that makes the tables of a Prisma schema, by Prisma's schema engine in WebAssembly. Its argument is the file.
+// Prints the SQL that creates the tables of a Prisma schema, with Prisma's schema engine in WebAssembly. The argument
+// is the path of the schema.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,7 +16,7 @@ const { instance } = await WebAssembly.instantiate(program, { "./schema_engine_b
 background.__wbg_set_wasm(instance.exports);
 instance.exports.__wbindgen_start();
 
-// A newer engine wants neither a generator nor a database's address in the schema.
+// A newer engine accepts neither a generator nor a database URL in the schema.
 const schema = readFileSync(process.argv[2], "utf8");
 const content = schema.replace(/generator \w+ \{[^}]*\}/, "").replace(/^\s*url\s*=.*$/m, "");
 const files = [{ path: "schema.prisma", content }];

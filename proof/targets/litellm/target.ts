@@ -1,4 +1,5 @@
-// LiteLLM's proxy: virtual keys with budgets in Postgres. Two instances, with Redis as its documents advise for more than one.
+// The target LiteLLM: its proxy with virtual keys and budgets in Postgres. It has two instances, and a Redis, as its
+// documents advise for more than one instance.
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -22,10 +23,10 @@ export const litellm: Target = {
     "two instances of one worker, Postgres, a Redis with an append-only file; fail_closed_budget_enforcement, and spend " +
     "written each second, otherwise as it comes; Prisma's engine in WebAssembly; a price of 1 for a token of output",
   settled_ms_max: 30_000,
-  // LiteLLM's documents promise nothing for what a dead instance delivered.
+  // The documents of LiteLLM promise nothing about tokens that a dead instance had delivered.
   uncounted_ms_max: 0,
   cut_off_ms_max: 0,
-  // LiteLLM promises no exactness for counts that no report confirms.
+  // The documents of LiteLLM promise no precision for counts that no usage report of the engine confirms.
   estimate_share_max: 0.5,
   limit_status: 422,
   start,
@@ -45,7 +46,7 @@ async function start(engine_url: string): Promise<Site> {
   const nodes: Node[] = [];
   for (const name of ["instance-1", "instance-2"])
     nodes.push(await nodeOf(name, folder, engine_url, how, { postgres, redis }, links));
-  // Starts the instances one by one: the first makes the views.
+  // The instances are started one after another, because the first creates the views.
   for (const node of nodes) await node.start();
   const manage = managing(nodes.map(({ port }) => `http://127.0.0.1:${port}`));
   return {
@@ -129,7 +130,7 @@ function configuration(engine_url: string, redis_port: number): string {
   return JSON.stringify({
     model_list: [{ model_name: model, litellm_params: engine }],
     router_settings: { redis_host: redis.host, redis_port: redis.port },
-    // No kind of call uses the cache of answers.
+    // The response cache is disabled for every kind of call.
     litellm_settings: { cache: true, cache_params: { type: "redis", ...redis, supported_call_types: [] } },
     general_settings: {
       master_key: masterKey,
@@ -143,8 +144,8 @@ function configuration(engine_url: string, redis_port: number): string {
 type Manage = ReturnType<typeof managing>;
 
 /**
- * The usage of each key: the amount that LiteLLM charges, at a price of 1 for a token of output. Input costs nothing
- * here.
+ * The usage of each key, which is the amount that LiteLLM has charged: an output token costs 1, and input costs
+ * nothing.
  */
 async function usageOf(manage: Manage, keys: readonly Key[]): Promise<Map<string, Usage>> {
   const usage = new Map<string, Usage>();
@@ -155,7 +156,7 @@ async function usageOf(manage: Manage, keys: readonly Key[]): Promise<Map<string
   return usage;
 }
 
-/** Sends management requests to any instance that answers. */
+/** Sends management requests to any instance that responds. */
 function managing(urls: readonly string[]) {
   return async (method: string, path: string, body?: object): Promise<unknown> => {
     let failure = "no instance answers";

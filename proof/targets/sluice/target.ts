@@ -1,4 +1,5 @@
-// Sluice: two nodes on one Postgres and one Redis, as its documents advise, with short times so that a run is short.
+// The target Sluice: two nodes on one Postgres and one Redis, as its documents advise, with short leases and checkpoint
+// intervals, so that a run is short.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +14,7 @@ const lease_s = 2;
 const checkpoint_s = 0.2;
 const model = "proof/proof-1";
 
-/** The command of Sluice: this checkout's source, unless PROOF_SLUICE names an executable. */
+/** The command that starts Sluice: this checkout's source, unless PROOF_SLUICE names an executable. */
 function words(): [string, ...string[]] {
   const executable = process.env.PROOF_SLUICE;
   if (executable) return [executable];
@@ -27,13 +28,13 @@ export const sluice: Target = {
   },
   settings: `two nodes, Postgres, Redis; lease ${lease_s} s, checkpoint ${checkpoint_s} s, answers beyond 16 tokens collected from streams, otherwise as it comes`,
   settled_ms_max: 30_000,
-  // docs/metering.md: what was delivered after the last checkpoint of a node that died may be uncounted. A checkpoint
-  // takes a moment.
+  // By docs/metering.md, tokens that were delivered after the last checkpoint of a dead node may be uncounted. Writing
+  // a checkpoint takes a moment.
   uncounted_ms_max: 1000 * (checkpoint_s * 2 + 0.6),
-  // docs/metering.md: a node that has no database forwards until shortly before its lease ends.
+  // By docs/metering.md, a node without a database goes on forwarding until shortly before its lease ends.
   cut_off_ms_max: 1000 * lease_s,
-  // docs/metering.md gives 5 % in the mean for counts that no usage report of the engine confirms; a single short
-  // answer is off by more.
+  // By docs/metering.md, counts that no usage report of the engine confirms are wrong by 5 % on average; for a single
+  // short response, the error is larger.
   estimate_share_max: 0.2,
   start,
   attach,
@@ -52,7 +53,7 @@ async function start(engine_url: string): Promise<Site> {
   const links: Link[] = [];
   const nodes: Node[] = [];
   for (const name of ["node-1", "node-2"]) nodes.push(await nodeOf(name, folder, postgres, redis, links));
-  // Starts the nodes one by one: the first creates the tables.
+  // The nodes are started one after another, because the first creates the tables.
   for (const node of nodes) await node.start();
   const database = { DATABASE_URL: postgres.url, SLUICE_CONFIG: join(folder, "sluice.yaml"), HOME: folder };
   const operator = await run(
@@ -76,8 +77,8 @@ async function start(engine_url: string): Promise<Site> {
 }
 
 /**
- * Attaches to a running server. The model PROOF_MODEL must lead to the engine of the test, at prices of 0 and 1 for a
- * million tokens.
+ * Attaches to a running server. Its model PROOF_MODEL must be routed to the test's engine, and have prices of 0 and 1
+ * for a million input and output tokens.
  */
 async function attach(url: string): Promise<Site> {
   const { PROOF_OPERATOR_URL, SLUICE_OPERATOR_TOKEN } = process.env;
@@ -91,7 +92,7 @@ async function attach(url: string): Promise<Site> {
 type Manage = ReturnType<typeof managing>;
 
 /**
- * The recorded usage, read through the management interface. The organization is new, so that it has no usage of
+ * Reads the recorded usage through the management interface. A new organization is created, which has no usage of
  * earlier runs.
  */
 async function bookOf(manage: Manage): Promise<Pick<Site, "model" | "createKey" | "usage" | "running">> {
@@ -115,7 +116,10 @@ async function bookOf(manage: Manage): Promise<Pick<Site, "model" | "createKey" 
   };
 }
 
-/** A million tokens of output cost one unit of money, so that a key's limit is a number of tokens. */
+/**
+ * The money for a number of output tokens. A million output tokens cost one unit of money, so that a key's limit is a
+ * number of tokens.
+ */
 const moneyOf = (output_tokens: number) => `${output_tokens / 1e6}`;
 
 function configuration(engine_url: string): string {
@@ -183,7 +187,7 @@ function usageOf(keys: readonly Key[], { rows }: Report): Map<string, Usage> {
   );
 }
 
-/** Sends management requests to one node after the other, because one of them may be dead. */
+/** Sends management requests to one node after another, because a node may be dead. */
 function managing(urls: readonly string[], token: string) {
   return async (method: string, path: string, body?: object): Promise<unknown> => {
     const failures: string[] = [];
