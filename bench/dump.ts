@@ -71,7 +71,7 @@ async function ask(count: number, { latencies, refused }: Phase): Promise<void> 
   latencies.push(performance.now() - sent);
 }
 
-/** Sends requests at a steady rate without waiting for earlier ones. */
+/** Runs a phase: sends requests at a steady rate, without waiting for earlier ones, until `isOver`. */
 async function phase(name: string, isOver: (elapsed_s: number) => boolean): Promise<Phase> {
   const taken: Phase = { name, latencies: [], refused: {} };
   const pending: Promise<void>[] = [];

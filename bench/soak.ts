@@ -31,7 +31,7 @@ const settling_looks = 5;
 
 interface Round {
   resident: number[];
-  /** The samples of `resident` that were taken in the rest at the end of the round. */
+  /** The samples of `resident` taken during the rest at the end of the round. */
   resting: number[];
   latencies: number[];
   failures: string[];

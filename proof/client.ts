@@ -49,7 +49,7 @@ export async function ask(asking: Asking): Promise<Seen> {
     hasLeft: false,
   };
   const abort = new AbortController();
-  // To the gateway, a client that gives up waiting looks like one that disconnects.
+  // The gateway cannot distinguish a client that gives up waiting from one that disconnects.
   const timer = setTimeout(() => {
     seen.hasLeft = true;
     abort.abort();

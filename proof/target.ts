@@ -8,7 +8,7 @@ export interface Part {
   kind: "node" | "store";
   /** Kills the program with SIGKILL. */
   kill(): Promise<void>;
-  /** Starts the program again, and waits until it works. */
+  /** Starts the program after a kill, and waits until it works. */
   start(): Promise<void>;
   /** Stops the program with SIGSTOP; `thaw` continues it with SIGCONT. */
   freeze(): void;

@@ -25,7 +25,7 @@ interface Step {
   counts: boolean;
   /** Set for a step that is run again, alone, if it failed while other steps ran. The second result counts. */
   isAgain?: true;
-  /** Set for a step whose result is only printed: if it fails, it counts as skipped. */
+  /** Set for a step that may fail: its result is printed, and a failure counts as skipped. */
   isOptional?: true;
 }
 

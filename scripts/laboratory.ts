@@ -13,7 +13,7 @@ import type { Environment } from "./test-environment.ts";
 
 export interface Verdict {
   kind: "caught" | "failed" | "skipped";
-  /** The test that caught the mutant, or the reason for another outcome. */
+  /** The test that caught the mutant, or the reason why none did. */
   why: string;
 }
 

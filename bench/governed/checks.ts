@@ -21,7 +21,7 @@ export const checkRequests: readonly KeyRequest[] = [
 /** The result of each check, as a sentence for the table. */
 export type Checked = Record<"key" | "budget" | "race" | "rate", string>;
 
-/** Runs the checks. `keys` are the keys that were made for `checkRequests`, in the same order. */
+/** Runs the checks. `keys` are the keys that the gateway created for `checkRequests`, in the same order. */
 export async function checked({ has }: Gateway, clients: Clients, keys: readonly Key[]): Promise<Checked> {
   const [budget, race, rated] = keys as [Key, Key, Key];
   const refused = await Promise.all([clients.ask(null), clients.ask("sk-of-nobody")]);

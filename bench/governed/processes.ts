@@ -103,7 +103,7 @@ function statOf(pid: number): string[] | null {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
   } catch {
-    // The process has ended meanwhile.
+    // The process has ended since the list was read.
     return null;
   }
 }

@@ -1,4 +1,4 @@
-// A percentile of measured values. Pure.
+// Computes a percentile of measured values. Pure.
 
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((one, other) => one - other);

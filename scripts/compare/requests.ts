@@ -52,7 +52,7 @@ interface Documented {
   requestBody?: { content: Record<string, { example?: unknown; examples?: Record<string, { value: unknown }> }> };
 }
 
-/** Each operation once with each of its examples. */
+/** A request for each operation with each of its examples. */
 export function plainRequests(draw: Draw): RawRequest[] {
   return operations.flatMap((operation) => {
     const bodies = operation.bodies.length > 0 ? operation.bodies : [""];

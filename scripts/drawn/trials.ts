@@ -1,4 +1,4 @@
-// Draws mutants and tries them.
+// Draws mutants, runs the tests that should notice each of them, and collects the results.
 
 import { readFileSync } from "node:fs";
 import type { Tree } from "../../test/house/source.ts";

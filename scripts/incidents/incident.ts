@@ -6,7 +6,7 @@ import type { Node, Site } from "./site.ts";
 
 export interface Incident {
   what: string;
-  /** The alerts that fire while the incident lasts. */
+  /** The alerts that must fire during the incident. */
   alerts: string[];
   begin(site: Site): Promise<Underway>;
 }

@@ -69,10 +69,10 @@ export interface Site {
   another(options?: NodeOptions): Promise<Node>;
   postgres: Store;
   redis: Store;
-  /** The engine of `frail`, and the engine of `sound`. */
+  /** The two engines: that of the model `frail`, and that of `sound`. */
   engines: [EngineFront, EngineFront];
   prometheus: Prometheus;
-  /** The channels that get the notices of the fleet. */
+  /** The channels that get the notices for operators. */
   channels: Channels;
   stop(): Promise<void>;
 }

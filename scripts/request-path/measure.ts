@@ -12,7 +12,7 @@ const measured_requests = 5;
 const root = resolve(import.meta.dir, "../..");
 
 interface Measure<Result> {
-  /** Called before a measured request. */
+  /** Called before each measured request. */
   begin(): Promise<void>;
   /** Called once for each request, at the time that `moment` names. */
   end(): Promise<Result>;

@@ -17,7 +17,7 @@ export interface Tally {
   failed: number;
   /** The longest pause within a stream. */
   silence_ms_max: number;
-  /** The first problems, each with its time. */
+  /** The first problems of the run, each with its time. */
   problems: string[];
 }
 

@@ -1,4 +1,4 @@
-// Checks of the built site that need no browser.
+// The checks of the built site that need no browser.
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, posix } from "node:path";

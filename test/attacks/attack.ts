@@ -40,7 +40,7 @@ export interface Target {
   hostileModels: Readonly<Record<UpstreamProtocol, string>>;
   engineSays(what: Says | null): void;
   pid: number;
-  /** What the node has logged so far. */
+  /** Returns the node's log so far. */
   log(): string;
   /** The Postgres of the attacked node, if the node has its own; else null. */
   database: Store | null;

@@ -1,4 +1,5 @@
-// The quick attacks, one after the other on one node: none may exceed its bounds. `npm run attacks` runs all.
+// Runs the quick attacks, one after another, on one node: none may exceed its bounds. `npm run attacks` runs all
+// attacks.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { slowness } from "../harness/busyness.ts";

@@ -46,7 +46,7 @@ export function silentConnections(wanting: Wanting): Promise<Connections> {
   return opened(wanting, () => {});
 }
 
-/** Opens connections of all these kinds at once. `body` is the request for the streams. */
+/** Opens connections of all these kinds at the same time. `body` is the request for the streams. */
 export function allIdle(wanting: Wanting, key: string, body: string): Promise<Connections[]> {
   return Promise.all([
     idleConnections(wanting),

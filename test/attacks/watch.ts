@@ -4,7 +4,7 @@
 import { appendFileSync } from "node:fs";
 
 const beat_ms = 2;
-/** Shorter stops are not recorded. */
+/** Stops of the event loop that are shorter than this are not recorded. */
 const told_ms = 4;
 
 const file = process.env.ATTACK_WATCH;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { type Asked, type Instead, watched, withinMachine } from "./traffic.ts";
 
 export interface Ended {
-  /** Exit code. */
+  /** The exit code of the process. */
   code: number;
   out: string;
   err: string;
@@ -97,7 +97,7 @@ export async function runWatched(
   }
 }
 
-/** The contents of the files of a folder, by name. */
+/** The contents of the files in a folder, by file name. */
 export function filesOf(folder: string): Record<string, string> {
   const entries = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
   return Object.fromEntries(entries.map(({ name }) => [name, readFileSync(join(folder, name), "utf8")]));

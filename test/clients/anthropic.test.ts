@@ -1,6 +1,7 @@
 /**
- * The official Anthropic SDK for TypeScript, unchanged except for base URL, key and model id, against the service in
- * front of an engine over HTTP: what its users do works, and each refusal is an error of the class that they expect.
+ * The official Anthropic SDK for TypeScript, unchanged except for base URL, key and model ID, against the service in
+ * front of an engine over HTTP: the SDK's features work, and each refusal is an error of the class that the SDK
+ * documents.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import Anthropic, {

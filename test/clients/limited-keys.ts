@@ -4,11 +4,11 @@
 
 import { engineModel, type Service, startService, upstreamName } from "../harness/engine.ts";
 
-/** The plan of the organizations of `usedUpKey` and `smallKey`. */
+/** The plan of the organizations that `usedUpKey` and `smallKey` create. */
 export const weekly = { weekly: "{ week: 9000000 }" };
 export const usedUpMessage = "has used its $0.009 for this week";
 
-/** Creates a key of the new organization `weekly`, which has used up its limit for the week. */
+/** Creates a key of the new organization `weekly`, and uses up the organization's limit for the week. */
 export async function usedUpKey(service: Service): Promise<string> {
   await service.json("org", "create", "weekly", "--plan", "weekly");
   const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent");
@@ -32,7 +32,7 @@ export async function smallKey(service: Service, limit: string): Promise<string>
 }
 
 const dear = "acme/dear";
-/** An output token costs one cent and an input token nothing, so exactly $50 can be used. */
+/** An output token costs one cent and an input token nothing, so that exactly $50 can be used. */
 const prices = "{ input: 0, output: 10000 }";
 const budgetTokens = 5_000;
 

@@ -37,7 +37,9 @@ export async function npmPackages(name: string, wanted: Wanted, edition: Edition
   return { folder, versions: listed(Object.fromEntries(versions)) };
 }
 
-/** The first of `paths` that exists among the packages' files; `what` names the file in the error. */
+/**
+ * The first of `paths` that exists among the packages' files. `what` describes the file in the error if none exists.
+ */
 export function fileIn({ folder, versions }: Installed, paths: string[], what: string): string {
   const found = paths.map((path) => join(folder, "node_modules", path)).find((path) => existsSync(path));
   if (!found) throw new CannotRun(`There is no ${what} for this machine in ${versions}.`);

@@ -107,8 +107,8 @@ function aiSdk(pinned: Record<string, string>): Wanted {
 }
 
 /**
- * Tests what clients do with a request that can never fit its limits: the AI SDK, LangChain for JS, and opencode, by
- * each protocol. The suites of Codex, Claude Code and LangChain for Python test the same for those clients.
+ * Tests how clients react to a request that exceeds a whole limit: the AI SDK, LangChain for JS, and opencode, in each
+ * protocol. The suites of Codex, Claude Code and LangChain for Python test the same for those clients.
  */
 export async function limitsSuite(edition: Edition): ReturnType<Suite> {
   const versions: string[] = [];

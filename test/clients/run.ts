@@ -91,7 +91,7 @@ interface Row {
   edition: Edition;
   versions: string;
   counts: Counts;
-  /** Why the suite did not run. */
+  /** The reason if the suite did not run. */
   reason: string;
 }
 

@@ -8,11 +8,11 @@ export interface Turn {
   calls?: { name: string; arguments: string | object }[];
   /** Sends the fragments of the calls in alternation: one fragment of each call, then the next of each. */
   interleaved?: true;
-  /** The finish reason, unless it follows from the calls or the end of the text. */
+  /** The finish reason; by default `tool_calls` if the turn has calls, else `stop`. */
   finish?: "length" | "content_filter";
-  /** Refuses the request with status 400 and this error; the rest of the turn is ignored. */
+  /** If set, the request is refused with status 400 and this error, and the rest of the turn is ignored. */
   refuses?: { code: string; message: string };
-  /** Breaks the connection before the finish reason is sent. */
+  /** Whether the connection is broken before the finish reason is sent. */
   cut?: true;
   /** Milliseconds between the response's headers and its first chunk. */
   silent_ms?: number;

@@ -6,7 +6,7 @@ export interface Asked {
   method: string;
   path: string;
   headers: Headers;
-  /** The parsed body; null where it is not JSON. */
+  /** The parsed body; null if it is not JSON. */
   body: Record<string, unknown> | null;
   /** The length of the body in bytes. */
   bytes: number;

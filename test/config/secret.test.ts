@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is tested here
 /**
- * Secrets. In files: what they may be, what is said of those that are none, and that no message shows what is in them. In
- * the configuration as it is shown: none. At rest: they open with the current key or the one before it, and only in the
- * place for which they were encrypted (`about`).
+ * Secrets in configuration files: their format, the errors for malformed ones, and that no error message contains a
+ * secret. The configuration as it is shown contains none. Secrets in the database can be decrypted with the current key
+ * or the previous one, and only for the purpose for which they were encrypted (`about`).
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -77,7 +77,7 @@ describe("a file that holds no secret is refused by name", () => {
     [file("large", secret.repeat(5000)), "which is larger than 64 KiB"],
     [file("binary", new Uint8Array([0xff, 0xfe, 0])), "which is not UTF-8 text"],
   ];
-  // Root can read every file, so this case is left out for root.
+  // Root can read every file, so this case is skipped for root.
   if (process.getuid?.() !== 0) wrong.push([closed, "which cannot be read: this user cannot read it"]);
   test.each(wrong)("%s: %s", (path, why) => {
     for (const name of ["DATABASE_URL_FILE", "REDIS_URL_FILE", "SLUICE_UPSTREAM_KEY_FILE"])

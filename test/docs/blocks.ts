@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 export interface Block {
   page: string;
   line: number;
-  /** The text after the opening fence: a language and, for commands, whether they are run. */
+  /** The text after the opening fence: the language and, for commands, whether they are run. */
   info: string;
   text: string;
 }

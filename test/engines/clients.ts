@@ -61,7 +61,7 @@ export function seenBy(client: Client, status: number, text: string, isStreamed:
   if (status !== 200 || failure) {
     return { status, end: "fail", text: "", calls: [], usage: {}, error: JSON.stringify(failure ?? text), hasHalves };
   }
-  // A client reads empty arguments as `{}`.
+  // Clients treat empty arguments as `{}`.
   const whole = () => JSON.parse(text.replaceAll('"arguments":""', '"arguments":"{}"')) as Json;
   const answer = frames.length > 0 ? wires[client].readFrames(frames) : wires[client].readReply(whole());
   return {

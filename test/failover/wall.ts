@@ -9,7 +9,7 @@ export interface Wall {
   url: string;
   /** The models of the requests, in the order of their arrival. */
   asked: string[];
-  /** From now on, requests for this model get the fault of this name. */
+  /** Sets the fault, by its name, of all later requests for this model. */
   set(model: string, fault: string): void;
   /** Requests for this model that the engine has left waiting continue with the fault of this name. */
   resume(model: string, fault: string): void;

@@ -31,7 +31,7 @@ export interface BackgroundClient {
   /** The states that nodes returned of the last response. */
   told: Told[];
   isCancelled: boolean;
-  /** Whether the client was refused, or its request was cut off and had no key. */
+  /** Whether the client has given up, because its request was refused, or was cut off and had no key. */
   hasGivenUp: boolean;
   began_ms: number;
   ended_ms: number;
@@ -109,7 +109,7 @@ async function begin(
     if (response.status === 200 && id) client.ids.push(id);
     else if (response.status !== 503) client.hasGivenUp = true;
   } catch {
-    // The request was cut off, or its node is gone: without a key the client cannot ask again.
+    // The request was cut off, or its node is down. Without an idempotency key, the client cannot repeat it.
     client.hasGivenUp ||= !hasKey;
   } finally {
     clearTimeout(timer);

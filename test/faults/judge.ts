@@ -172,7 +172,7 @@ function withBooks(
 interface Attempt {
   /** The output tokens that the engine generated. */
   tokens: number;
-  /** Whether the engine was asked for the answer in one piece. */
+  /** Whether the gateway requested the response in one piece. */
   isWhole: boolean;
 }
 
@@ -247,7 +247,7 @@ function isSingleDelta({ outcome, output_tokens, usage_source }: Row, made: numb
 /** The longest that a plan's change may take to reach a node, or that an outage delays a batch of ledger commands. */
 const heard_ms = 20_000;
 
-/** An objection if a request was charged past the limit that was in force while it ran. */
+/** Objects if a request was charged beyond the limits that may have been in force while it ran. */
 function pastLimit(entry: Received, row: Row | undefined, happened: Circumstances): string[] {
   const { planChanges, forgotten, raises = [] } = happened;
   if (!row || row.charged === 0 || row.session_used_after === null) return [];

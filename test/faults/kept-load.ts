@@ -1,6 +1,6 @@
-// Clients whose answers are kept so that they can be read again, among the other clients of a run of the fault test. Some
-// send idempotency keys, and a part of these clients never asks again; others ask for background responses. Each round of
-// requests has an API key of its own, so that its records are known.
+// Clients whose responses are stored so that they can be read again; they run beside the other clients of the fault
+// test. Some send idempotency keys, and a part of these never repeats a request; others start background responses.
+// Each round of requests has an API key of its own, so that its records can be found by the key.
 
 import { idOf } from "../../src/core/store/ids.ts";
 import { type BackgroundClient, backgroundRound, lookAgain } from "./background-client.ts";

@@ -9,7 +9,7 @@ export interface Row {
   organization_id: string;
   operation: string;
   stream: boolean;
-  /** Whether the answer is a background response, whose text is delivered as it is produced. */
+  /** Whether the record is of a background response, whose text is stored as it is generated. */
   is_background: boolean;
   outcome: string;
   stopped_by: string | null;
@@ -31,7 +31,7 @@ export interface Row {
   /** The times of admission and settlement, by the store's clock. */
   admitted_ms: number;
   ended_ms: number;
-  /** UUIDs of the limited keys, people and teams in whose windows the record counts. */
+  /** UUIDs of the keys, people and teams with limits in whose usage windows the record counts. */
   subjects: string[] | null;
 }
 

@@ -11,7 +11,7 @@ export interface LimitChange {
   /** The time just before the change was sent to the store, by this process's clock. */
   at_ms: number;
   session: number | null;
-  /** Whether the store confirmed the change; otherwise it may be in force or not. */
+  /** Whether the store confirmed the change. An unconfirmed change may be in force or not. */
   isConfirmed: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * While Postgres is away, running requests go on within their lease and are settled later, new requests are told to
- * wait, and no restart is needed.
+ * While Postgres is down, running requests go on within their lease and are settled later, new requests are refused
+ * with a retry-after, and no restart is needed afterwards.
  */
 import { expect, test } from "bun:test";
 import { uuidOf } from "../../src/core/store/ids.ts";

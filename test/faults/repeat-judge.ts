@@ -25,7 +25,7 @@ export interface Charge {
   uncharged: number;
   input_tokens: number;
   outcome: string;
-  /** The usage window that ended the answer; null if none did. */
+  /** The usage window whose limit ended the response; null if none did. */
   stopped_by: string | null;
 }
 

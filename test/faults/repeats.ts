@@ -16,9 +16,9 @@ export interface RepeatRun {
   seed: number;
   place: LogPlace;
   rounds: number;
-  /** Rounds whose node was killed. */
+  /** The number of rounds whose node was killed. */
   killed: number;
-  /** Rounds whose node was frozen. */
+  /** The number of rounds whose node was frozen. */
   frozen: number;
   /** The number of kills, each of which may harm several rounds. */
   kills: number;

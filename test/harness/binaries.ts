@@ -27,7 +27,7 @@ const embeddedVersion = "18.4.0-beta.17";
 export interface Programs {
   folder: string;
   environment: Record<string, string>;
-  /** The root folder of the programs that were fetched; null if they are this machine's own. */
+  /** The root folder of downloaded programs; null if the programs are installed on this machine. */
   tree: string | null;
 }
 
@@ -39,7 +39,7 @@ export function postgresPrograms(): Promise<Programs> {
   ]);
 }
 
-/** A client program, such as pg_dump: the server's own, or one of this machine. */
+/** Returns a client program such as pg_dump: the one beside the server's programs, else the machine's own. */
 export async function postgresProgram(name: string): Promise<{ file: string; env: Record<string, string> }> {
   const { folder, environment } = await postgresPrograms();
   const file = join(folder, name);

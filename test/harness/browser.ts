@@ -40,7 +40,7 @@ export class Browser {
     return this.#ask("GET", new URL(url), null, headers, []);
   }
 
-  /** Sends a form from a page, with its origin. */
+  /** Submits these fields from a page to `action`, with the page's origin. */
   send(
     page: Page,
     action: string,
@@ -96,7 +96,7 @@ export class Browser {
   }
 
   /**
-   * Does what the page does after a sign-in: takes the code out of its address, and exchanges it for the session's
+   * Does what the page's script does after a sign-in: reads the code in its URL, and exchanges it for the session's
    * secret.
    */
   async redeem(page: Page): Promise<string> {

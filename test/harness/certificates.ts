@@ -6,7 +6,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 
-/** Certificate and key, in PEM. */
+/** A certificate and its private key, both in PEM format. */
 export interface Identity {
   certificate: string;
   key: string;

@@ -15,7 +15,7 @@ export interface Channel {
   url: string;
   secret: string;
   got: Shown[];
-  /** Why messages were refused. */
+  /** The reasons for which messages were refused. */
   refused: string[];
   stop(): void;
 }

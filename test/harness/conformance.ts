@@ -23,7 +23,7 @@ import { streamProblems } from "./streams.ts";
 
 export interface Answer {
   method: string;
-  /** Path and query, as requested. */
+  /** The path and query of the request. */
   path: string;
   status: number;
   headers: ReadHeaders;
@@ -31,7 +31,10 @@ export interface Answer {
   body: string | null;
 }
 
-/** The methods of a Headers object that are used here: two platforms' types of it do not agree on the rest. */
+/**
+ * The methods of a Headers object that this file uses, because the Headers types of Bun and of the DOM differ
+ * otherwise.
+ */
 export interface ReadHeaders {
   get(name: string): string | null;
   has(name: string): boolean;

@@ -102,7 +102,7 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** Starts the service and waits until it is ready. Throws when it ends or the deadline passes before that. */
+/** Starts the service and waits until it is ready. Throws if the service exits or the deadline passes before that. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const child = spawn("/bin/sh", ["-c", watchdog, "watchdog", options.folder, options.name, ...options.command], {
     ...account,

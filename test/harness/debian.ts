@@ -28,9 +28,7 @@ export interface Wanted {
   program: string;
 }
 
-/**
- * One attempt to unpack packages: where it unpacks them, and the options that tell apt which package lists to trust.
- */
+/** An attempt to unpack packages: the target folder, and the options that tell apt which package lists to use. */
 interface Attempt {
   tree: string;
   lists: string[];

@@ -8,19 +8,16 @@ const { TEST_DEEP, TEST_SEED, TEST_ALL, TEST_STORE } = process.env;
 
 export const isDeep = TEST_DEEP === "1";
 
-/**
- * How often a test tries something, or how many items it tries: `shallow` in `npm test`, `deep` in `npm run test:deep`.
- */
+/** Returns the number of attempts or items of a test: `shallow` in `npm test`, `deep` in `npm run test:deep`. */
 export function times(shallow: number, deep: number): number {
   return isDeep ? deep : shallow;
 }
 
-/** The seed of this run, from 0 to 2^31 - 1. A test that uses the seed names it when the test fails. */
+/** The seed of this run, from 0 to 2^31 - 1. A test that uses it prints it when the test fails. */
 export const seed: number = TEST_SEED ? Number(TEST_SEED) : Math.floor(Math.random() * 2 ** 31);
 
 /**
- * Chooses among cases that take long: `count` of them in `npm test`, others with each seed, and all in `npm run
- * test:deep`.
+ * Selects cases of a slow test: `count` random ones by the seed in `npm test`, and all of them in `npm run test:deep`.
  */
 export function some<T>(count: number, all: readonly T[]): T[] {
   return isDeep ? [...all] : drawn(count, all, seed);

@@ -54,7 +54,7 @@ export function schemaProblems(): Problems {
   };
 }
 
-/** Returns the schema with one change: an object that does not say whether it allows further fields allows none. */
+/** Returns the schema with one change: objects that do not mention additional fields forbid them. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== "object" || schema === null) return schema;

@@ -13,7 +13,7 @@ export interface Place {
   team?: string | null;
 }
 
-/** Makes a member, and returns the person's ID. The issuer knows the person by this name, too. */
+/** Creates a member, whom the issuer knows by the same name, and returns the person's ID. */
 export async function newMember(db: Database, name: string, { organization, team = null }: Place): Promise<string> {
   const membership = { organization, team, role: "member", scopes, models: null } as const;
   const person = await people(db).confirm({

@@ -7,19 +7,19 @@ interface NewKey {
   key: string;
 }
 
-/** The slug of a new organization on a plan. */
+/** Creates an organization on a plan, and returns its slug. */
 export async function newOrganization({ json }: Service, plan: string): Promise<string> {
   const slug = `${plan}-${crypto.randomUUID().slice(0, 8)}`;
   await json("org", "create", slug, "--plan", plan);
   return slug;
 }
 
-/** A new key of an organization. `options` are those of `sluice key create`. */
+/** Creates a key of an organization. `options` are those of `sluice key create`. */
 export function newKey({ json }: Service, organization: string, ...options: string[]): Promise<NewKey> {
   return json("key", "create", "--org", organization, "--name", "test", ...options);
 }
 
-/** A new organization on a plan, and a key of it; `organization` is its slug. */
+/** Creates an organization on a plan, and a key of it. In the result, `organization` is the slug. */
 export async function newMember(
   service: Service,
   plan: string,

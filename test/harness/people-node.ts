@@ -28,8 +28,8 @@ interface ConfigOptions {
 }
 
 /**
- * Text of sluice.yaml, in which the group `platform` administers the service, `research` is in the organization, and
- * `leads` administers the organization.
+ * The text of sluice.yaml, in which members of the group `platform` administer the service, those of `research` are
+ * members of the organization, and those of `leads` administer the organization.
  */
 export function peopleConfig(options: ConfigOptions): string {
   const { provider, serviceUrl, consoleUrl, organization, more = "", issuerLines = [] } = options;

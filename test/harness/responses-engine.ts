@@ -2,7 +2,7 @@
 // given pace, and records the requests and whether the client closed the connection early.
 
 export interface Play {
-  /** The raw frames of a stream, and the answer to a request that does not stream. */
+  /** The frames of a stream, as text; the next field is the body of an unstreamed response. */
   stream: string;
   whole: unknown;
   /** The wait between two frames, in milliseconds. */

@@ -37,7 +37,7 @@ export interface SimulatorRequest {
   /** The parsed body, or its text where it is not JSON; undefined where the request has none. */
   body: unknown;
   at_ms: number;
-  /** The status of the answer; null until the status line was sent. */
+  /** The status of the response; null until the status line was sent. */
   status: number | null;
   /**
    * The number of output tokens that were generated for the request; a real engine counts the same ones, even if the

@@ -40,8 +40,8 @@ export interface Sluice {
   dataDir: string;
   store: "pglite" | "postgres";
   /**
-   * Sends the service's `key`, unless another `key` (null: none) or an `authorization` header is given. Checks the
-   * answer against the contract.
+   * Sends a request with the service's `key`, unless another `key` (null: none) or an `authorization` header is given.
+   * Checks the response against the contract.
    */
   fetch(path: string, init?: RequestInit & { key?: string | null }): Promise<Response>;
   /** Sends a JSON body by POST. */

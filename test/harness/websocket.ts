@@ -16,7 +16,7 @@ export interface ErrorEvent {
 export type ServerEvent = (ResponsesStreamEvent | ErrorEvent) & { stream_id?: string; request_id?: string };
 
 export interface Talk extends Disposable {
-  /** "open", or the code with which the WebSocket was closed. */
+  /** The state of the connection: "open", or the code with which the WebSocket was closed. */
   readonly state: "open" | number;
   /** Every event that was received. */
   readonly heard: readonly ServerEvent[];

@@ -295,8 +295,10 @@ export function untoldFaults(codes: readonly string[], tests: Tree, document: st
   ]);
 }
 
-/** Faults that nothing raises: neither constructed with their code, nor made of a violation or a refusal that has it. */
-/** Matches the places that raise a fault, such as `new Fault("code", …`, and the verbs' `fail(message, "code")`. */
+/**
+ * Matches the code that raises a fault, such as `new Fault("code", …`, and the verbs' `fail(message, "code")`. A fault
+ * is also raised if its code is in a violation or a refusal.
+ */
 const raises = /(?:\b(?:new Fault|super|unauthorized)\(|\bcode:|\bnew ManagementError\(\w+,)\s*"(\w+)"|"(\w+)",?\s*\)/g;
 
 export function unraisedFaults(codes: readonly string[], tree: Tree): string[] {

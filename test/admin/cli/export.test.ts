@@ -123,7 +123,7 @@ const nameArbitrary = fc.oneof(
     .filter(Boolean),
 );
 const amount = fc.option(fc.integer({ min: 1, max: 1_000_000 }), { nil: null });
-/** Limits that the verbs accept. */
+/** Random limits that the verbs accept. */
 const limitsArbitrary = fc
   .record({
     ...{ session: amount, week: amount, requestsPerMinute: amount, concurrentRequests: amount },

@@ -16,7 +16,7 @@ export interface Shell {
   services: Services;
   /** Runs a command. `words` is a text that is split at spaces, or a list of words if one contains a space. */
   typed(words: string | string[]): Promise<{ code: number; out: string; err: string }>;
-  /** Like `typed`, but returns the JSON that the command printed. */
+  /** Does the same as `typed`, but returns the JSON that the command printed. */
   json(words: string | string[]): Promise<Record<string, unknown>>;
 }
 

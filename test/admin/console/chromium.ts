@@ -63,7 +63,7 @@ interface AxeResult {
 /** A tab in which a user is signed in, and the problems that were found in it so far. */
 export class Tab {
   readonly found: string[] = [];
-  /** The issuer to which a sign-in leads. */
+  /** The issuer to which a sign-in redirects; null if there is none. */
   #issuer: string | null = null;
 
   constructor(

@@ -1,4 +1,5 @@
-// The pages of the console in a real browser, for one role and one width; `npm run console:check` runs the others.
+// The pages of the console in a real browser, for one role and one window width. `npm run console:check` covers the
+// others.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The address of the service: a page for people, JSON for probes. */
+/** The root path of the service returns a page for people, and JSON for probes. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";

@@ -199,7 +199,7 @@ async function outcomeOf(act: () => Promise<unknown>): Promise<Outcome | string>
   }
 }
 
-/** Performs a row's verb as this caller, on a database that is rolled back afterwards. */
+/** Runs a row's verb as this caller, on a database object whose transaction the test then rolls back. */
 function ask(db: Database, row: Row, caller: Caller, keyId: string): Promise<unknown> {
   const context = contextFor(db, caller, { book });
   if (row !== tryName) return perform(verbs.find(({ name }) => name === row)!, context, inputs[row](keyId));

@@ -9,7 +9,7 @@ import { apart, codeOf, worldForTests } from "./own-world.ts";
 setDefaultTimeout(60_000);
 const world = worldForTests();
 
-/** The limits that are in force, each in the form `week: 5 (own)`. */
+/** The limits that are in force, as text: `week: 5 (own)`. */
 function inForce({ inForce: all }: SubjectLimitsShown): Record<string, string> {
   const limits = inNanos(Object.fromEntries(Object.entries(all).map(([name, { limit }]) => [name, limit])));
   return Object.fromEntries(

@@ -12,7 +12,7 @@ function setup() {
   return { directory, manage: client(direct(memoryContext(directory, { changed: () => {} }))) };
 }
 
-/** Like `setup`, with the organization `acme`. */
+/** Does the same as `setup`, and creates the organization `acme`. */
 async function acme() {
   const it = setup();
   await it.manage.createOrganization({ slug: "acme" });

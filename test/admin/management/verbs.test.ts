@@ -28,7 +28,7 @@ type Given = Record<string, unknown>;
  * reader needs them.
  */
 const unprinted = ["provider", "organization_id", "object", "changed_at"];
-/** Columns that may be empty in a table. */
+/** Columns of tables that may be empty in the verbs' examples. */
 const sparse = ["RAISED UNTIL", "LIMITS", "FROM", "PERSON", "PROBLEM"];
 
 /** The formats in which a value may be shown to people: `2,000`, the date of a time. */

@@ -20,7 +20,7 @@ const agents = await fetched<AgentsSdk>("@openai/agents");
 let engine: ScriptedEngine;
 let service: Service;
 let watch: ReturnType<typeof watched>;
-/** A key of an organization that has used up its limit for the week. */
+/** A key of an organization that has exhausted its limit for the week. */
 let spentKey: string;
 beforeAll(async () => {
   engine = startScriptedEngine();

@@ -43,7 +43,7 @@ export interface RunOptions {
   provider?: string;
   /** Additional lines at the top of config.toml. */
   config?: string;
-  /** The JSON Schema that the answer must match. */
+  /** The JSON Schema that the final text must match. */
   schema?: object;
   instead?: Instead;
   /** How long a run may take, in milliseconds. */
@@ -102,7 +102,7 @@ async function ran(options: Ran): Promise<Run> {
   return { code, ...faultMessage(out), files: filesOf(work), asked, took_ms };
 }
 
-/** Settings that prevent requests to other hosts. */
+/** Codex settings that prevent requests to other hosts. */
 function atHome({ model, config = "" }: RunOptions): string {
   return `model = "${model}"
 check_for_update_on_startup = false

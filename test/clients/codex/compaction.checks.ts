@@ -44,7 +44,7 @@ const posts = ({ asked }: Run) =>
  */
 class Memory {
   readonly planted: string[] = [];
-  /** The facts from earlier answers that were missing from a request. */
+  /** The facts from earlier responses that were missing from a request. */
   readonly lost: string[] = [];
 
   /** Returns a response with a new fact, or a summary that repeats all facts in the request. */

@@ -19,7 +19,8 @@ export interface Keycloak extends RealIssuer {
   /** Ends all sessions of the person at Keycloak, as an administrator does. */
   endSessions(name: string): Promise<void>;
   /**
-   * The token that a person gets through another client of the realm: `tool`, whose tokens are for Sluice, or `other`.
+   * The token that a person gets through another client of the realm: `tool`, whose tokens have the audience of Sluice,
+   * or `other`, whose tokens do not.
    */
   tokenOf(name: string, kind?: "access_token" | "id_token", client?: "tool" | "other"): Promise<string>;
   /** The access token that a job gets with its client's own credentials. */
@@ -125,7 +126,8 @@ function realmOf(client: string): object {
   ];
   const users = Object.entries(staff).map(([name, of]) => ({
     ...{ username: name, firstName: name, lastName: "Example", enabled: true, groups: of },
-    // The role that Keycloak gives to every user who is not imported. It contains `offline_access`.
+    // This role is given explicitly, because Keycloak gives it automatically only to users who are not imported. It
+    // contains `offline_access`.
     ...{ email: mailOf(name), emailVerified: true, realmRoles: ["default-roles-staff"] },
     credentials: [{ type: "password", value: password, temporary: false }],
   }));

@@ -83,7 +83,7 @@ function configTo({ engine, name, protocols }: Place): string {
 interface Wire {
   path: string;
   body(question: string): Record<string, unknown>;
-  /** The text of one event, thinking included. */
+  /** The text in one event, including reasoning. */
   text(event: Streamed): string | undefined;
 }
 
@@ -171,7 +171,7 @@ async function settledCount({ engine }: Place): Promise<number | null> {
   return now;
 }
 
-/** The number of a text's tokens, as the engine counts them. */
+/** The number of tokens of a text, counted by the engine. */
 async function tokensOf({ engine, name }: Place, text: string): Promise<number> {
   const response = await fetch(new URL("/tokenize", engine), {
     method: "POST",

@@ -17,7 +17,7 @@ export interface Terminal extends AsyncDisposable {
   /** Types a line into the message field and sends it. */
   say(line: string): Promise<void>;
   press(key: string): Promise<void>;
-  /** Leaves the page that contains this text. */
+  /** Presses Escape until the screen does not show this text any more. */
   leave(page: string): Promise<void>;
   /** Saves the screen to a file of this name. */
   keep(name: string): Promise<void>;

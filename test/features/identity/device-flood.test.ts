@@ -1,4 +1,4 @@
-// A flood of requests for device codes (OAuth) without credentials. Each costs a statement of the database.
+// A flood of requests for device codes (OAuth) without credentials, each of which runs a statement in the database.
 import { expect, test } from "bun:test";
 import { oauthOperations } from "../../../src/admin/people/oauth.ts";
 import { unknownCredentialLimits, unknownCredentials } from "../../../src/core/auth/unknown-credentials.ts";

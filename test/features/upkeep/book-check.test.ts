@@ -20,7 +20,7 @@ test("differences are told and counted, a failure is told and changes nothing, a
     () => {
       throw new Error("the store is away");
     },
-    // The result of a check by another node.
+    // This result stands for that of a check by another node.
     () => ({ differences: [], differing: 2, sealsBehind: 4 }),
     () => ({ differences: [], differing: 0, sealsBehind: 0 }),
   ];

@@ -1,6 +1,6 @@
 /**
- * Each settlement that the database had confirmed and then lost is reported once, whether a node or Redis remembered the
- * settlement; nothing else is reported.
+ * Each settlement that the database had confirmed and then lost is reported once, whether a node or Redis has the
+ * receipt; nothing else is reported.
  */
 import { expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
