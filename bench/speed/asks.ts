@@ -105,7 +105,7 @@ function framesOf(body: string): Frame[] {
     });
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what a client without types reads
+// biome-ignore lint/suspicious/noExplicitAny: parsed responses, read without types
 type Json = any;
 
 const whole: Record<Asked, (reply: Json) => Said> = {

@@ -125,7 +125,7 @@ export interface Plan {
 }
 
 export interface NodeOptions {
-  /** The command line up to a subcommand. */
+  /** The command that runs the program, to which a subcommand can be appended. */
   program: readonly string[];
   /** The command that starts the server, if it differs from `program`. */
   serving?: readonly string[];

@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: names that look like variables are tested here
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the tests need `${…}` in plain strings
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Configuration } from "../../src/config/configuration.ts";
 import { probeEngine } from "../../src/config/engine.ts";

@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is tested here
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the tests need `${…}` in plain strings
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { parse, stringify } from "yaml";

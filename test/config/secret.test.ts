@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is tested here
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the tests need `${…}` in plain strings
 /**
  * Secrets in configuration files: their format, the errors for malformed ones, and that no error message contains a
  * secret. The configuration as it is shown contains none. Secrets in the database can be decrypted with the current key

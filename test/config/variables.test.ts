@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is tested here
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the tests need `${…}` in plain strings
 import { describe, expect, test } from "bun:test";
 import { configured, load, problemsOf, withModel } from "./reading.ts";
 

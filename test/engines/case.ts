@@ -58,8 +58,8 @@ export const cases: EngineCase[] = readFileSync(join(import.meta.dir, "cases.jso
   .trim()
   .split("\n")
   .map((line) => JSON.parse(line) as EngineCase)
-  // These cases name their dialect by its effect. The dialect `vllm` removes `ttl`; none removes the effort, so `rows`
-  // does.
+  // These cases describe a dialect instead of naming one. The dialect `vllm` removes `ttl`, and `rows` makes it also
+  // remove the effort.
   .map((one) => {
     if (one.dialect !== "a Messages engine that strips it") return one;
     return { ...one, dialect: "vllm", rows: "strips: [cache_control.ttl, output_config.effort]" };

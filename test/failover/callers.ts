@@ -45,7 +45,7 @@ export async function asks(
   return seen(await sluice.post(paths[caller], bodyOf(caller, model, stream, more)));
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: three protocols, read as a client would
+// biome-ignore lint/suspicious/noExplicitAny: responses of three protocols, read without types
 type Json = any;
 
 export async function seen(response: Response): Promise<Seen> {

@@ -69,7 +69,7 @@ export function startEngine({ hostname = "127.0.0.1", port: wanted = 0 } = {}): 
     }
     if (new URL(request.url).pathname === "/metrics")
       return new Response(`vllm:num_requests_waiting{model_name="m"} ${engine.waiting}\n`);
-    // biome-ignore lint/suspicious/noExplicitAny: what Sluice sends is looked at as it comes
+    // biome-ignore lint/suspicious/noExplicitAny: the bodies of Sluice's requests are not validated here
     const body = (await request.json()) as any;
     engine.asked.push({
       model: body.model,

@@ -4,7 +4,7 @@ import { until } from "./until.ts";
 
 export type Logging = Pick<Sluice, "stderr">;
 
-// biome-ignore lint/suspicious/noExplicitAny: each event has fields of its own, which the tests look at.
+// biome-ignore lint/suspicious/noExplicitAny: each event has other fields, which the tests check.
 export type LogLine = { event: string } & Record<string, any>;
 
 /** The complete log lines, parsed as JSON: those of one event, or all. */

@@ -24,8 +24,8 @@ const settings = { rules: [], groupsMaxAge_ms: 0, keysOfLeavers: "keep", confirm
 const issuerNamed = (name: string) => ({ issuer: name, subject: ["sub"], groupsClaim: "groups" }) as unknown as Issuer;
 
 /**
- * Confirms a person by these claims of an issuer, as at a sign-in in a browser, or as at another check if `isSignIn` is
- * false.
+ * Confirms a person by these claims of an issuer, as at a sign-in in a browser; or, if `isSignIn` is false, as at a
+ * later use of the sign-in.
  */
 const comes = (db: Database, claims: Claims, { from = issuer, isSignIn = true } = {}) =>
   confirmPerson(

@@ -250,8 +250,7 @@ describe("attacks", () => {
       expect(await codeOf(gus.declineLimitRequest({ id, reason: "no" }))).toBe("resource_not_found");
       expect((await gus.pageLimitRequests()).data).toEqual([]);
       expect(await codeOf(gus.pageLimitRequests(acme))).toBe("resource_not_found");
-      // Being refused with another person's key entitles nobody to ask for a higher limit, neither of their own nor of
-      // that key.
+      // Nobody can ask for a higher limit by naming another person's refused request, or another person's key.
       const request = await refused(db, { limitedBy: "person", name: "week" });
       expect(await codeOf(bob.requestLimit({ request, message }))).toBe("resource_not_found");
       expect(await codeOf(gus.requestLimit({ request, message }))).toBe("resource_not_found");

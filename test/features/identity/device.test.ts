@@ -232,7 +232,7 @@ describe("a device", () => {
   });
 
   test("bad requests get the words of OAuth", async () => {
-    // All but the first are properties that every JavaScript object inherits, and no supported grant types.
+    // All but the first are names that every JavaScript object inherits. None of them is a supported grant type.
     const unknown = ["password", "constructor", "__proto__", "toString", "hasOwnProperty"];
     const cases: [Record<string, string>, string][] = [
       ...unknown.map((grant_type): (typeof cases)[0] => [{ grant_type }, "unsupported_grant_type"]),
