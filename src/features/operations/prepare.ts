@@ -59,7 +59,8 @@ export function preparePassed<Wire extends PassedWire>(
     model,
     plan,
     inputTokens,
-    media,
+    // The engine may have read only a part of an input that it is asked to cut, which teaches nothing about all of it.
+    media: cut ? { ...media, bytes: inputBytes } : media,
     inputBytes,
     blank_bytes,
     own: body.own,

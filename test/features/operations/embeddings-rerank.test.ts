@@ -18,10 +18,20 @@ import { startSimulator } from "../../harness/simulator.ts";
 
 /** An engine that reports no usage. */
 const silent = await startSimulator({ directives: "no-usage" });
-const [unreported, long, unreportedRank] = ["acme/silent-1", "acme/long-1", "acme/silent-rank-1"];
+/** An engine that cuts documents, and reports what is left of them. */
+const cutting = Bun.serve({
+  port: 0,
+  fetch: () =>
+    Response.json({
+      results: [0, 1].map((index) => ({ index, relevance_score: 0.5 })),
+      usage: { prompt_tokens: 30, total_tokens: 30 },
+    }),
+});
+const [unreported, long] = ["acme/silent-1", "acme/long-1"];
+const [unreportedRank, cutRank] = ["acme/silent-rank-1", "acme/cut-rank-1"];
 const service = await startService({
   hasKinds: true,
-  upstream: `dialect: generic\n  silent:\n    url: "${silent.url}"`,
+  upstream: `dialect: generic\n  silent:\n    url: "${silent.url}"\n  cutting:\n    url: "http://127.0.0.1:${cutting.port}/v1"`,
   engine: { directives: "" },
   // Room for 10,000 tokens.
   plans: { small: "{ session: 1000000 }" },
@@ -43,10 +53,17 @@ const service = await startService({
     created: 1790000000
     context_window: 8192
     prices: { input: 0.1 }
-    routes: [{ upstream: silent, model: m }]`,
+    routes: [{ upstream: silent, model: m }]
+  - id: ${cutRank}
+    kind: rerank
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 0.1 }
+    routes: [{ upstream: cutting, model: m }]`,
 });
 afterAll(async () => {
   await service.stop();
+  await cutting.stop(true);
   await silent.stop();
 }, 60_000);
 
@@ -231,6 +248,15 @@ describe("a document that is far longer than the model's context", () => {
     expect((await refusalOf(response)).slice(0, 2)).toEqual([429, "usage_limit_reached"]);
     const short = await service.post(rerank, { ...body, documents }, { key });
     expect(short.status).toBe(200);
+  });
+
+  test("teaches nothing about how many tokens a text has, if the engine reports what it cut", async () => {
+    const ask = { ...long, model: cutRank };
+    for (let round = 0; round < 10; round++)
+      expect((await endedReceipt(service, requestIdOf(await rank({ ...ask, max_tokens_per_doc: 16 })))).usage).toEqual(
+        expect.objectContaining({ input_tokens: 30, source: "reported" }),
+      );
+    expect((await refusalOf(await rank(ask))).slice(0, 2)).toEqual([400, "context_length_exceeded"]);
   });
 
   test("is charged by no more than the context, if the engine reports nothing", async () => {
