@@ -641,6 +641,14 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Embeddings, rerank and completions",
   },
   {
+    name: "an error in the middle of a completion's stream is a good end",
+    file: "src/features/operations/choices.ts",
+    find: "needsList: report === null",
+    replace: "needsList: false",
+    caughtBy: ["test/features/operations/odd-completions.test.ts > although [DONE] follows"],
+    rule: "docs/protocols.md, Embeddings, rerank and completions",
+  },
+  {
     name: "a token without text loses its log probabilities in a stream",
     file: "src/features/operations/choices.ts",
     find: 'if (text === "" && !hasLogprobs) return [];',

@@ -116,10 +116,10 @@ export class ChoiceDecoder implements EngineDecoder {
     sieve.push(encoder.encode(data));
     const error = sieve.members.get("error") ?? sieve.members.get("detail");
     if (error) return this.#failed(errorFault(error, this.#dialect));
-    // A chunk that only reports usage may have no choices.
-    sieve.end({ needsList: false });
-    if (this.#finish.isFailed) return this.#failed(answerCutShort("finish_reason"));
     const report = reportIn(sieve.members, this.#dialect);
+    // A chunk that only reports usage may have no choices. Others without them are errors in forms of their own.
+    sieve.end({ needsList: report === null });
+    if (this.#finish.isFailed) return this.#failed(answerCutShort("finish_reason"));
     return [...this.#written(choice, sieve.take()), ...(report ? [{ type: "usage", ...report } as const] : [])];
   }
 

@@ -15,8 +15,8 @@ interface Chunk {
   usage?: { prompt_tokens: number; completion_tokens: number } | null;
 }
 
-/** The fake engine's response to the next request: a whole one, or the chunks of a stream. */
-let said: Chunk | Chunk[] = [];
+/** The odd engine's answer to the next request: whole, or the chunks of a stream. */
+let said: Chunk | object[] = [];
 const odd = Bun.serve({
   port: 0,
   fetch() {
@@ -125,5 +125,20 @@ describe("a stream", () => {
     expect(textOf(await choicesOf(response))).toBe("on");
     const { outcome, usage } = await endedReceipt(service, requestIdOf(response));
     expect([outcome, usage.input_tokens, usage.source]).toEqual(["completed", 3, "reported"]);
+  });
+
+  test.each([
+    ["an object that is an error", { object: "error", message: "CUDA out of memory", code: 500 }],
+    ["a message alone", { message: "The engine is gone." }],
+    ["neither choices nor usage", { object: "text_completion", usage: null }],
+    ["an error", { error: { message: "No memory." } }],
+  ])("that ends with %s fails, although [DONE] follows", async (_, error) => {
+    said = [chunk("Hel"), error];
+    const response = await complete({ prompt: "a b c", stream: true });
+    // The failure is an event, or the whole answer if nothing was sent before.
+    const body = await response.text();
+    expect(body).toContain('"error":{');
+    expect(body).not.toContain('"finish_reason":"stop"');
+    expect((await endedReceipt(service, requestIdOf(response))).outcome).toBe("failed");
   });
 });
