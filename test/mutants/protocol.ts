@@ -641,6 +641,14 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Embeddings, rerank and completions",
   },
   {
+    name: "a whole answer is taken for the echo of a few token ids",
+    file: "src/features/operations/echo.ts",
+    find: "piece.slice(count * tokenUnits_max)",
+    replace: "piece.slice(count * tokenUnits_max, 0)",
+    caughtBy: ["test/features/operations/odd-completions.test.ts > what a few token ids cannot be"],
+    rule: "docs/protocols.md, Embeddings, rerank and completions",
+  },
+  {
     name: "an error in the middle of a completion's stream is a good end",
     file: "src/features/operations/choices.ts",
     find: "needsList: report === null",

@@ -10,7 +10,7 @@ export type Generated = (piece: string) => string;
 export function generatedFor(wire: CompletionsRequest): Generated {
   if (!wire.echo) return (piece) => piece;
   const prompt = promptOf(wire);
-  return typeof prompt === "string" ? behindText(prompt) : behindTokenIds();
+  return typeof prompt === "string" ? behindText(prompt) : behindTokenIds(prompt.length);
 }
 
 /** A text that does not begin with the prompt was generated as a whole: the engine gave no echo. */
@@ -31,14 +31,17 @@ function behindText(prompt: string): Generated {
   };
 }
 
+/** The most code units of a token on average, as for reports (core/usage/report.ts). */
+const tokenUnits_max = 16;
+
 /**
- * Handles prompts of token ids, whose length as text is not known. Engines send the echo in the first piece, of which
- * nothing is counted.
+ * Handles a prompt of this many token ids, whose length as text is not known. Engines send the echo in the first piece,
+ * of which nothing is counted that may be the echo.
  */
-function behindTokenIds(): Generated {
+function behindTokenIds(count: number): Generated {
   let isBegun = false;
   return (piece) => {
-    const generated = isBegun ? piece : "";
+    const generated = isBegun ? piece : piece.slice(count * tokenUnits_max);
     isBegun ||= piece !== "";
     return generated;
   };

@@ -67,6 +67,18 @@ describe("an echo of the prompt is not counted as output", () => {
   };
   const asked = { max_tokens: 1, echo: true, logprobs: 1 };
 
+  test("but what a few token ids cannot be is output, where the engine reports nothing", async () => {
+    const few = { prompt: [1, 2, 3], echo: true, max_tokens: 600 };
+    const countedOf = async (response: Response) => {
+      await response.text();
+      return (await endedReceipt(service, requestIdOf(response))).usage.output_tokens;
+    };
+    said = chunk(prompt, "stop");
+    expect(await countedOf(await complete(few))).toBeGreaterThan(200);
+    said = [chunk(prompt), chunk("", "stop")];
+    expect(await countedOf(await complete({ ...few, stream: true }))).toBeGreaterThan(200);
+  });
+
   for (const [form, sent] of [
     ["a text", prompt],
     ["token ids", ids],
