@@ -109,13 +109,17 @@ function tokenizingBy(counter: Pick<CountingWorkers, "examine">): (request: RunR
  */
 function tokenizingPassed(asked: RunRequest, count: CountAnswer): Tokenizing | null {
   const { model, request } = asked;
-  const { exactTokens, texts } = request.passed!;
+  const { exactTokens, texts, inputs } = request.passed!;
   if (exactTokens === undefined && !hasTokenizer(model)) return null;
   const counted = (parts: readonly AnswerPart[]) => count(asked, parts);
   const prompt = () => {
     if (exactTokens !== undefined) return Promise.resolve(exactTokens);
     if (!isCountable(asked)) return null;
-    return counted(texts().map((text) => ({ kind: "text", toolName: "", text }))).then(({ tokens }) => tokens);
+    // No engine reads more of an input than the context: longer ones are cut, or refused.
+    const tokens_max = model.contextTokens * inputs;
+    return counted(texts().map((text) => ({ kind: "text", toolName: "", text }))).then(({ tokens }) =>
+      Math.min(tokens, tokens_max),
+    );
   };
   return { hasPrompt: exactTokens === undefined, prompt, answer: counted };
 }

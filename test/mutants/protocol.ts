@@ -737,6 +737,14 @@ export const protocol: Mutant[] = [
     rule: "docs/design/usage.md, The input estimate",
   },
   {
+    name: "a tokenizer's count of a document is more than the engine read",
+    file: "src/node/inference-runs.ts",
+    find: "Math.min(tokens, tokens_max)",
+    replace: "Math.max(tokens, 0)",
+    caughtBy: ["test/features/operations/embeddings-rerank.test.ts > if the model's tokenizer counts it"],
+    rule: "docs/protocols.md, Embeddings, rerank and completions",
+  },
+  {
     name: "a document that the engine may not cut is held cut",
     file: "src/features/operations/prepare.ts",
     find: "    inputTokens,\n    //",

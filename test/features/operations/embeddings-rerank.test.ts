@@ -28,7 +28,7 @@ const cutting = Bun.serve({
     }),
 });
 const [unreported, long] = ["acme/silent-1", "acme/long-1"];
-const [unreportedRank, cutRank] = ["acme/silent-rank-1", "acme/cut-rank-1"];
+const [unreportedRank, countedRank, cutRank] = ["acme/silent-rank-1", "acme/counted-rank-1", "acme/cut-rank-1"];
 const service = await startService({
   hasKinds: true,
   upstream: `dialect: generic\n  silent:\n    url: "${silent.url}"\n  cutting:\n    url: "http://127.0.0.1:${cutting.port}/v1"`,
@@ -52,6 +52,13 @@ const service = await startService({
     kind: rerank
     created: 1790000000
     context_window: 8192
+    prices: { input: 0.1 }
+    routes: [{ upstream: silent, model: m }]
+  - id: ${countedRank}
+    kind: rerank
+    created: 1790000000
+    context_window: 8192
+    tokenizer: o200k_harmony
     prices: { input: 0.1 }
     routes: [{ upstream: silent, model: m }]
   - id: ${cutRank}
@@ -264,6 +271,17 @@ describe("a document that is far longer than the model's context", () => {
     const { usage } = await endedReceipt(service, requestIdOf(response));
     expect([usage.input_tokens, usage.source]).toEqual([2 * 8192, "estimated"]);
   });
+
+  test("is charged by no more than the context, if the model's tokenizer counts it", async () => {
+    const usageOf = async () => {
+      const response = await rank({ ...long, model: countedRank, max_tokens_per_doc: 512 });
+      return (await endedReceipt(service, requestIdOf(response))).usage;
+    };
+    // A worker that gets no time within its second, because the machine is busy, leaves the estimate.
+    let usage = await usageOf();
+    for (let attempt = 0; attempt < 5 && usage.source === "estimated"; attempt++) usage = await usageOf();
+    expect([usage.input_tokens, usage.source]).toEqual([2 * 8192, "counted"]);
+  }, 60_000);
 });
 
 for (const [what, path, body, code, param] of [
