@@ -67,9 +67,17 @@ export const protocol: Mutant[] = [
   {
     name: "an object that is enforced stays open",
     file: "src/core/protocol/tool-schema.ts",
-    find: "kept.additionalProperties ??= false",
-    replace: "kept.additionalProperties ??= true",
+    find: "kept.additionalProperties = false",
+    replace: "kept.additionalProperties = true",
     caughtBy: [`${fitting} > has closed objects`],
+    rule: "docs/protocols.md, Requests of chat clients",
+  },
+  {
+    name: "an object that is open to some properties stays open",
+    file: "src/core/protocol/tool-schema.ts",
+    find: 'if (name === "additionalProperties") return value !== false;',
+    replace: "",
+    caughtBy: [`${fitting} > has no object that is open`],
     rule: "docs/protocols.md, Requests of chat clients",
   },
   {

@@ -54,15 +54,16 @@ const withoutBoolean = (schema: unknown) => ofBoolean.get(schema) ?? schema;
 const isOfObjects = ({ type, properties }: JsonObject) => properties !== undefined || [type].flat().includes("object");
 
 /**
- * Whether OpenAI's services take the schema as a strict one: each object in it is closed, and requires all of its
- * properties.
+ * Whether OpenAI's services take the schema as a strict one: an object, in which each object is closed and requires all
+ * of its properties.
  */
 export function isStrict(schema: Readonly<JsonObject>): boolean {
-  let isSo = true;
+  let isSo = schema.type === "object";
   changed(schema, (one) => {
     if (!isObject(one)) return one;
     const required = new Set(Array.isArray(one.required) ? one.required : []);
     isSo &&= Object.keys(one.properties ?? {}).every((name) => required.has(name));
+    isSo &&= one.oneOf === undefined && one.allOf === undefined;
     isSo &&= !isOfObjects(one) || one.additionalProperties === false;
     return one;
   });
@@ -75,20 +76,25 @@ const knownFormats = /^(date|time|date-time|duration|email|hostname|uri|ipv4|ipv
 
 function isUnenforced([name, value]: [name: string, value: unknown]): boolean {
   if (name === "minItems") return value !== 0 && value !== 1;
+  if (name === "additionalProperties") return value !== false;
   return unenforced.test(name) || (name === "format" && !knownFormats.test(String(value)));
 }
 
 /**
- * The schema for Anthropic's API: objects are closed, and keywords that the API refuses are moved into the description.
+ * The schema for Anthropic's API: objects are closed, `oneOf` becomes `anyOf`, and keywords that the API refuses are moved
+ * into the description.
  */
 export function closed(schema: Readonly<JsonObject>): JsonObject {
   return changed(schema, (one) => {
     if (!isObject(one)) return one;
     const told = Object.entries(one).filter(isUnenforced);
-    const kept: JsonObject = Object.fromEntries(Object.entries(one).filter((entry) => !isUnenforced(entry)));
+    const { oneOf, ...kept }: JsonObject = Object.fromEntries(
+      Object.entries(one).filter((entry) => !isUnenforced(entry)),
+    );
     const words = JSON.stringify(Object.fromEntries(told));
     if (told.length > 0) kept.description = one.description ? `${one.description}\n\n${words}` : words;
-    if (isOfObjects(one)) kept.additionalProperties ??= false;
+    if (oneOf !== undefined) kept.anyOf ??= oneOf;
+    if (isOfObjects(one)) kept.additionalProperties = false;
     return kept;
   }) as JsonObject;
 }

@@ -295,6 +295,11 @@ test("the form of a Messages client's answer is strict if OpenAI takes its schem
   expect(strictness({ required: whole.required })).toBe(false);
   expect(strictness(whole, { properties: { a: {} } })).toBe(false);
   expect(strictness(whole, { additionalProperties: true })).toBe(false);
+  expect(strictness({ ...whole, type: "array" })).toBe(false);
+  for (const kind of ["oneOf", "allOf"])
+    expect(strictness(whole, { properties: { a: { [kind]: [{ type: "null" }] } }, required: ["a"] })).toBe(false);
+  const either = { properties: { a: { anyOf: [{ type: "null" }] } }, required: ["a"] };
+  expect(strictness(whole, either)).toBe(true);
 });
 
 describe("a tool that must be called", () => {

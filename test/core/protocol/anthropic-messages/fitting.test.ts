@@ -71,6 +71,20 @@ describe("a schema that is enforced", () => {
     expect(encoded(asked[0]!, "vllm").body.output_config).toEqual(byMessages);
   });
 
+  test("has no object that is open to some properties or to all, and no choice of exactly one", () => {
+    const ages = { type: "object", additionalProperties: { type: "integer" } };
+    const open = { type: "object", properties: { at }, additionalProperties: true, description: "More." };
+    const choice = { type: "object", properties: { one: { oneOf: [ages, open] } }, additionalProperties: false };
+    const asks = chat({ response_format: { type: format.type, json_schema: { ...format, schema: choice } } });
+    const shut = { additionalProperties: false };
+    const anyOf = [
+      { type: "object", description: '{"additionalProperties":{"type":"integer"}}', ...shut },
+      { type: "object", properties: { at }, description: 'More.\n\n{"additionalProperties":true}', ...shut },
+    ];
+    const sent = (encoded(asks).body.output_config as { format: Body }).format.schema;
+    expect(sent).toEqual({ type: "object", properties: { one: { anyOf } }, ...shut });
+  });
+
   test("may be that of a tool, if the tool is strict", () => {
     const tools = [true, false].map((strict, at) => ({
       type: "function",
