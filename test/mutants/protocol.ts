@@ -49,6 +49,14 @@ export const protocol: Mutant[] = [
     rule: "docs/protocols.md, Requests of chat clients",
   },
   {
+    name: "an answer that is still empty is gone on with",
+    file: "src/core/protocol/anthropic-messages/fitting.ts",
+    find: 'role !== "assistant" || parts.some(isSent)',
+    replace: 'role !== "none" || parts.some(isSent)',
+    caughtBy: [`${fitting} > a question whose answer is still empty`],
+    rule: "docs/protocols.md, Requests of chat clients",
+  },
+  {
     name: "top_p goes beside a temperature to models that refuse both",
     file: "src/core/protocol/anthropic-messages/fitting.ts",
     find: "topP === 1 ? undefined : topP",

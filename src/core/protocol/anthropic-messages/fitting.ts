@@ -2,8 +2,9 @@
  * Fits a request of another protocol to Anthropic's API, which has rules between the fields of a request that other services
  * do not have. Clients of the API itself know the rules.
  */
-import type { InferenceRequest, Turn } from "../../inference/request.ts";
+import type { AssistantPart, InferenceRequest, Turn } from "../../inference/request.ts";
 import { isCall, withInstructionsAtHead } from "../../inference/turns.ts";
+import { isCarried } from "../carried.ts";
 import type { Loss } from "../codec.ts";
 import { compact } from "../json.ts";
 import { closed } from "../tool-schema.ts";
@@ -40,9 +41,15 @@ export function fitted(request: InferenceRequest, lost?: (loss: Loss) => void): 
  * refuse.
  */
 function withAsker(turns: Turn[]): Turn[] {
-  const last = turns.at(-1);
+  const last = turns.findLast(({ role, parts }) => role !== "assistant" || parts.some(isSent));
   if (last?.role !== "assistant" || last.parts.some(isCall)) return turns;
   return [...turns, { role: "user", parts: [{ kind: "text", text: "Continue." }] }];
+}
+
+/** Whether something of the part is sent (encode-turns.ts): neither a blank text nor a thought that nobody signed. */
+function isSent(part: AssistantPart): boolean {
+  if (part.kind !== "reasoning") return part.kind === "tool-call" || part.text.trim() !== "";
+  return part.encrypted !== undefined || (part.signature !== undefined && !isCarried(part.signature));
 }
 
 const noArguments = { type: "object", properties: {} };

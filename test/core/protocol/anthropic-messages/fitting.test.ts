@@ -124,6 +124,24 @@ test("a conversation that ends with the model's words is asked to go on by the u
   expect(sent({ ...chat({ messages: conversation }), continues: true }).at(-1)?.role).toBe("assistant");
 });
 
+test("a question whose answer is still empty is asked as it is", () => {
+  const sent = (...turns: object[]) => {
+    const request = chat({ messages: [says("user", "A plan?"), ...turns] });
+    return (encoded(request).body.messages as Message[]).map(
+      ({ role, content }) => `${role}: ${content.map(({ text }) => text).join(", ")}`,
+    );
+  };
+  const thought = { ...says("assistant", ""), reasoning_content: "Hm." };
+  for (const empty of [says("assistant", ""), says("assistant", " \n"), thought])
+    expect(sent(empty)).toEqual(["user: A plan?"]);
+  const answered = ["user: A plan?", "assistant: Here.", "user: Continue."];
+  expect(sent(says("assistant", "Here."), says("assistant", ""))).toEqual(answered);
+  const asked = chat({ messages: [says("user", "A plan?")] });
+  const proven = { kind: "reasoning", text: "Hm.", signature: "proof" } as const;
+  const { body } = encoded({ ...asked, turns: [...asked.turns, { role: "assistant", parts: [proven] }] });
+  expect((body.messages as Message[]).map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+});
+
 test("a tool that must be called has no effort beside it, with which the model need not call", () => {
   const tools = [{ type: "function", function: { name: "f" } }];
   const choices = [
