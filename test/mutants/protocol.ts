@@ -17,6 +17,14 @@ const fitting = "test/core/protocol/anthropic-messages/fitting.test.ts";
 
 export const protocol: Mutant[] = [
   {
+    name: "thoughts without an effort are not asked for as a summary",
+    file: "src/core/protocol/openai-responses/encode-request.ts",
+    find: "effort === undefined && !isSeen",
+    replace: "effort === undefined",
+    caughtBy: ["test/core/protocol/dialect-requests.test.ts > the text of thoughts is asked for"],
+    rule: "docs/protocols.md, Requests of Messages clients",
+  },
+  {
     name: "a summary that the engine refuses is asked for again",
     file: "src/core/protocol/refused-field.ts",
     find: "summarizes: false",

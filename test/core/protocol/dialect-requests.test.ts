@@ -228,6 +228,12 @@ test("the text of thoughts is asked for where it comes only as a summary, unless
     expect(asked(chat({ reasoning_effort: "low" }), name)).toEqual(shown);
     expect(asked(messages(thinking), name)).toEqual(shown);
   }
+  const adaptive = { thinking: { type: "adaptive" } };
+  expect(asked(messages(adaptive))).toEqual({ summary: "auto" });
+  expect(asked(messages(adaptive), "vllm")).toBeUndefined();
+  expect(asked(messages({ thinking: { type: "disabled" } }))).toEqual({ effort: "none" });
+  expect(asked(messages({ thinking: { type: "adaptive", display: "omitted" } }))).toBeUndefined();
+  expect(asked(messages({}))).toBeUndefined();
   const omitted = { ...thinking, thinking: { type: "adaptive", display: "omitted" } };
   expect(asked(messages(omitted))).toEqual({ effort: "low" });
   expect(asked(chat({ reasoning_effort: "none" }))).toEqual({ effort: "none" });

@@ -18,7 +18,7 @@ import {
   refusedTuning,
   unsupportedByEngine,
 } from "../engine-options.ts";
-import { isObject, type JsonObject, textOf } from "../json.ts";
+import { compact, isObject, type JsonObject, textOf } from "../json.ts";
 import { mended } from "../tool-schema.ts";
 import { encodeTurns } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
@@ -140,5 +140,5 @@ function encodeReasoning(reasoning: Reasoning, dialect: Dialect): JsonObject | u
   if (wire) return { ...wire };
   const effort = effortOf(reasoning, dialect);
   const isSeen = dialect.summarizes && reasoning.effort !== "none" && reasoning.native?.wire.display !== "omitted";
-  return effort === undefined ? undefined : { effort, ...(isSeen ? { summary: "auto" } : {}) };
+  return effort === undefined && !isSeen ? undefined : compact({ effort, summary: isSeen ? "auto" : undefined });
 }
