@@ -35,9 +35,17 @@ export const protocol: Mutant[] = [
   {
     name: "a cap is smaller than the engine takes",
     file: "src/core/routing/catalog.ts",
-    find: "Math.max(...routes.map(({ upstream: { dialect, protocol } })",
-    replace: "Math.min(1, ...routes.map(({ upstream: { dialect, protocol } })",
+    find: "Math.max(...routes.map(smallestCapAt))",
+    replace: "Math.min(1, ...routes.map(smallestCapAt))",
     caughtBy: ["test/core/http/engine-dialects.test.ts > has a cap that it takes"],
+    rule: "docs/protocols.md, Requests of Messages clients",
+  },
+  {
+    name: "a cap that only another engine needs is sent",
+    file: "src/core/usage/attempt-request.ts",
+    find: "Math.min(most, own, windowTokens ?? cap)",
+    replace: "Math.min(most, windowTokens ?? cap)",
+    caughtBy: ["test/core/http/engine-dialects.test.ts > has the client's own cap"],
     rule: "docs/protocols.md, Requests of Messages clients",
   },
   {

@@ -76,7 +76,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);
   request.model = model.id;
-  // Clients probe with a cap of 1. A larger one is held for, and counted by, like any other.
+  // Clients probe with a cap of 1. It is held and counted by the largest cap that an engine of the model needs.
   if (request.outputTokens_max) request.outputTokens_max = Math.max(request.outputTokens_max, smallestCap(model));
   // No other engine is sent it, and it would keep the parsed body in memory.
   if (!model.routes.some(({ upstream }) => upstream.dialect?.wholeMessages)) delete request.written;
@@ -101,6 +101,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
     request,
     model,
     plan,
+    outputTokensAsked: decoded.outputTokens_max,
     inputTokens,
     media,
     inputBytes,

@@ -87,7 +87,11 @@ export function assertCapable(model: CatalogModel, request: InferenceRequest, co
 
 /** The smallest cap on output tokens that all of the model's engines take. */
 export function smallestCap({ routes }: CatalogModel): number {
-  return Math.max(...routes.map(({ upstream: { dialect, protocol } }) => dialect?.cap_min[protocol] ?? 1));
+  return Math.max(...routes.map(smallestCapAt));
+}
+
+export function smallestCapAt({ upstream: { dialect, protocol } }: Route): number {
+  return dialect?.cap_min[protocol] ?? 1;
 }
 
 /** The refusal if the engine's protocol cannot express the request; else null. */

@@ -6,7 +6,7 @@ import { outputTokensAllowed } from "../admission/allowance.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { saltOf } from "../routing/affinity.ts";
-import { codecAt, contextTokensOf, type Route, timeoutsOf } from "../routing/catalog.ts";
+import { codecAt, contextTokensOf, type Route, smallestCapAt, timeoutsOf } from "../routing/catalog.ts";
 import type { EngineQuestion, Patience } from "../upstream/ask.ts";
 import { silences, type Upstream } from "../upstream/target.ts";
 import type { AttemptRequest, RunRequest } from "./record.ts";
@@ -142,7 +142,8 @@ export function engineRequestOf({ asked, room }: AttemptRequest, settings: Attem
         context < model.contextTokens
           ? outputTokensAllowed({ ...model, contextTokens: context }, largest)
           : Number.POSITIVE_INFINITY;
-      const lowered = Math.min(most, windowTokens ?? cap);
+      const own = Math.max(asked.outputTokensAsked ?? cap, smallestCapAt(route));
+      const lowered = Math.min(most, own, windowTokens ?? cap);
       const isAsAsked = !isCapped || lowered === request.outputTokens_max;
       return {
         model: route.model,

@@ -42,6 +42,8 @@ export interface RunRequest extends Entry {
   media: Media;
   /** The output tokens that the model and its context allow. */
   outputTokensAllowed: number;
+  /** The caller's own cap, if the request's may be larger, because an engine of the model takes no smaller one. */
+  outputTokensAsked?: number | undefined;
   /** The codec of the requests to engines; absent: the codec of each engine's protocol. */
   codecOf?: CodecOf;
   /** How the answer is fetched, if it is a background response. */

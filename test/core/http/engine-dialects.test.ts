@@ -20,6 +20,15 @@ function fine(message: object = { role: "assistant", content: "Four degrees." })
   });
 }
 
+/** The answer of an engine that speaks Responses. */
+function spoken(): Response {
+  const content = [{ type: "output_text", text: "Four degrees.", annotations: [] }];
+  return Response.json({
+    ...{ object: "response", status: "completed", output: [{ type: "message", role: "assistant", content }] },
+    usage: { input_tokens: 20, output_tokens: 5, total_tokens: 25 },
+  });
+}
+
 const betas: (string | null)[] = [];
 
 const engine = Bun.serve({
@@ -32,14 +41,15 @@ const engine = Bun.serve({
   },
 });
 const url = `http://127.0.0.1:${engine.port}/v1`;
-const model = (id: string, upstream: string, more = "") => `
+const model = (id: string, upstream: string, more = "", spare = "") => `
   - id: acme/${id}
     created: 1790000000
     context_window: 131072
     max_output_tokens: 500
     capabilities: [tools, parallel_tools, reasoning]
     prices: { input: 0.1, output: 0.4 }${more}
-    routes: [{ upstream: ${upstream}, model: m }]`;
+    routes: [{ upstream: ${upstream}, model: m }${spare}]`;
+const spare = ", { upstream: caps, model: m, priority: 1 }";
 const config = `
 upstreams:
   own: { url: "${url}", dialect: vllm }
@@ -49,7 +59,7 @@ upstreams:
   parts: { url: "${url}", protocol: anthropic-messages, dialect: vllm }
   caps: { url: "${url}", protocol: openai-responses, dialect: openai }
 metering: { currency: USD }
-models:${model("own", "own", "\n    bounds: engine")}${model("hosted", "hosted", "\n    bounds: engine")}${model("strict", "strict")}${model("claude", "claude")}${model("parts", "parts")}${model("caps", "caps")}
+models:${model("several", "own", "", spare)}${model("own", "own", "\n    bounds: engine")}${model("hosted", "hosted", "\n    bounds: engine")}${model("strict", "strict")}${model("claude", "claude")}${model("parts", "parts")}${model("caps", "caps")}
 plans: { pro: {} }
 `;
 const sluice = await startSluice({ config });
@@ -137,16 +147,18 @@ describe("what an engine gets", () => {
   });
 
   test("has a cap that it takes, for a client that probes with a lower one", async () => {
-    const content = [{ type: "output_text", text: "Four degrees.", annotations: [] }];
-    answer = () =>
-      Response.json({
-        ...{ object: "response", status: "completed", output: [{ type: "message", role: "assistant", content }] },
-        usage: { input_tokens: 20, output_tokens: 5, total_tokens: 25 },
-      });
+    answer = () => spoken();
     for (const max_tokens of [1, 100]) expect((await chat("caps", { max_tokens })).status).toBe(200);
     answer = () => fine();
     expect((await chat("hosted", { max_tokens: 1 })).status).toBe(200);
     expect(asked.map((body) => body.max_output_tokens ?? body.max_completion_tokens)).toEqual([16, 100, 1]);
+  });
+
+  test("has the client's own cap, if it takes that and only another engine of the model does not", async () => {
+    expect((await chat("several", { max_tokens: 1 })).status).toBe(200);
+    answer = ({ messages }) => (messages ? new Response(null, { status: 503 }) : spoken());
+    expect((await chat("several", { max_tokens: 1 })).status).toBe(200);
+    expect(asked.map(({ max_tokens, max_output_tokens }) => max_tokens ?? max_output_tokens)).toEqual([1, 1, 16]);
   });
 
   test("has no field that it has refused in the last hour", async () => {
