@@ -17,8 +17,8 @@ import { type WarmUpParts, warmUp, warmUpInIdleMoments } from "./warm-up.ts";
 import { consoleText, createDemo, type Demo, firstOrganizationText, welcomeText } from "./welcome.ts";
 
 /**
- * Throws the failure that ended it. This may be a failure of the embedded database, which a new process then opens
- * again.
+ * Serves until the node stops, and returns the exit code. Throws the failure that ended the node, such as one of the
+ * embedded database, which the supervisor's next process opens again.
  */
 export async function serve(asked: Serving): Promise<number> {
   const { configuration, database, member, waiting } = asked;

@@ -85,8 +85,8 @@ create function usage_free(subject integer, bounds bigint[], used bigint[], held
 
 -- Why an admission is refused:
 -- - `concurrency`: a source (plan or extra usage) has room, but too many requests run.
--- - `exhausted`: settled usage alone fills the windows, extra usage included.
--- - `reserved`: the windows are full only because of what others hold for the moment.
+-- - `exhausted`: settled usage alone fills the plan's windows, and extra usage is used up too.
+-- - `reserved`: the windows are full only because of the holds of other requests that run.
 create function usage_refusal(
   source usage_billing, nanos_least bigint, subjects integer[], is_extra boolean, limits bigint[], used bigint[]
 )
@@ -282,8 +282,9 @@ create function usage_admit(
     perform usage_write_holds(commands, grants, limits, clock, book);
   end $$;
 
--- Writes a hold for each admission that was granted nanos. The share of a limit is calculated only where a window may be
--- shorter than others, because a function call costs more than the rest of a row.
+-- Writes a hold for each admission that was granted an amount. A shortened window has only a share of its limit. The
+-- function for this share is called only for windows that may be shortened, because its call costs more than all other
+-- work for a hold.
 create function usage_write_holds(
   commands usage_admit_command[], grants usage_grant[], limits bigint[], clock timestamptz, book usage_book
 )

@@ -138,7 +138,7 @@ interface Declared<Given, Answer> {
   help?: string;
 }
 
-/** A command whose answer is one thing. */
+/** A command whose answer is a single object, and no list. `says` returns what is printed of it. */
 export interface ThingCommand<Given, Answer> extends Declared<Given, Answer> {
   says(answer: Answer, given: Given, now_ms: number): Said;
 }

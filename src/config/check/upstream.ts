@@ -161,8 +161,8 @@ function ofModels(parts: CheckedUpstream): Addition[] {
 }
 
 /**
- * Adds the currency if prices are added, unless the file names it. A file without prices may leave it out: the
- * service's default then counts.
+ * Adds the currency if models with prices are added and the file names none: a file with prices must name it. Without
+ * prices it may be absent, and the default currency applies.
  */
 function withCurrency({ file, configuration }: UpstreamAsked, additions: Addition[]): Addition[] {
   const areModels = additions.some(({ path, name }) => (path[0] ?? name) === "models");

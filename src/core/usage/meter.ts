@@ -108,7 +108,7 @@ export class Meter {
         return;
       }
     } catch (thrown) {
-      // The lease was lost, or there is a defect: the caller gets an error in its protocol, never silence.
+      // The request lost its lease, or this program has a defect: the stream ends with an error of the caller's protocol.
       this.#failure = asFault(thrown);
       yield [{ type: "response-failed", fault: this.#failure }];
     } finally {

@@ -1,7 +1,7 @@
 /**
- * Streams a kept answer to the client that requested it. The answer is read from the engine as fast as its log can be
- * written, whether the client stays or not. Only if the answer can no longer be read again does it wait for its client,
- * and end when the client leaves.
+ * Streams a kept answer to the client that requested it. The engine is read as fast as the log of the answer can be
+ * written, whether the client stays or not. Once the log is lost, so that nobody could read the answer from it, the
+ * engine is read only as fast as the client takes the answer, and the answer ends when the client leaves.
  */
 import type { Call } from "../../core/http/call.ts";
 import {

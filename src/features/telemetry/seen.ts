@@ -5,7 +5,7 @@ import { queueOf } from "../../core/routing/queues.ts";
 import { type EngineSeen, limitSum } from "../../core/store/fleet.ts";
 import { type Known, stateOf } from "./routes.ts";
 
-/** The slots that this process has now in an engine's limit that the fleet shares. */
+/** A limit of requests at an engine that the whole fleet shares, and how many of its slots this process has now. */
 export interface SharedLimit {
   /**
    * The upstream's name. Each replica of the upstream has a `SharedLimit`, and so has a route with a limit of its own.

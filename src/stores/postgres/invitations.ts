@@ -99,8 +99,8 @@ export interface TakenInvitations {
   /** The audit entries, to be written at the end of the transaction. */
   acts: NewAuditEntry[];
   /**
-   * Sets the limits that the invitations gave together with the memberships. Returns the subjects for which
-   * `sumEarlier` must follow the commit.
+   * Sets the limits that came with the memberships. Returns the subjects whose usage of before is not summed yet: call
+   * `sumEarlier` for them after the commit.
    */
   limit(): Promise<string[]>;
 }

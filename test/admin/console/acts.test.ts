@@ -115,7 +115,7 @@ describeInBrowser("acts", () => {
   test("leave a secret in sight until one closes it, whatever the list has by then", async () => {
     await node.sluice.json("key", "create", "--org", "marked", "--name", "expired");
     await tab.visit("/keys?organization=marked&state=active");
-    // From now on the list is empty, as if the rotation had made its only key fail the list's filter.
+    // From now on the list of keys is answered as empty, as if its only key no longer fitted the filter once rotated.
     await tab.page.route("**/management/v1/keys?*", (route) =>
       route.fulfill({ json: { data: [], next_cursor: null } }),
     );

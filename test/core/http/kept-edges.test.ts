@@ -1,6 +1,6 @@
 /**
- * Special cases of an answer with an idempotency key: a limit refuses it, the node already stores too many answers, or
- * its log is gone.
+ * Special cases of requests with an idempotency key: a limit refuses the request, the node already stores too many
+ * answers, or the log of the kept answer is gone.
  */
 import { afterAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { keptAnswers } from "../../../src/stores/postgres/kept.ts";

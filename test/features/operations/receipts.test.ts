@@ -18,7 +18,7 @@ const service = await startService({ hasKinds: true, extraModels: searched });
 afterAll(() => service.stop(), 60_000);
 
 /**
- * The nanos owed by a receipt: its tokens and its searches at their prices, each sum rounded up to a nano
+ * The charge of a receipt in nanos: its counts of tokens and searches, each times its price and rounded up to a nano
  * (docs/design/usage.md, Receipts).
  */
 function owed({ usage, prices }: RequestReceipt): number {
