@@ -8,8 +8,8 @@ import { type Membership, type NewSession, type Session, type TakenUp, takeUp } 
 
 declare global {
   /**
-   * The session, which the inline script of the page begins to fetch before the console is loaded; absent if a proxy adds
-   * a Content-Security-Policy that forbids inline scripts.
+   * The session, which the inline script of the page begins to fetch before the console is loaded; absent if a proxy
+   * adds a Content-Security-Policy that forbids inline scripts.
    */
   var takingUp: Promise<TakenUp> | undefined;
 }

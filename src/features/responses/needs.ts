@@ -10,7 +10,7 @@ import type { LogEntry, LogName } from "./store/answer-log.ts";
 const claim_ms_max = 3_000;
 /** How often a reader asks for new entries. */
 export const poll_ms = 100;
-/** After a request is settled, the log of its answer may lack its end, and its response be shown as running, for this long. */
+/** So long after a request's settlement its log may lack its end, and its response may be shown as running. */
 export const settled_ms_max = 10_000;
 
 /** The longest time from a claim to the admission of its request, with a margin. */

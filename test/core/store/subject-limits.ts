@@ -10,8 +10,8 @@ import { setSubject } from "../../harness/limits.ts";
 const uuidOf = (id: string) => id.replace(/^(key|team)_/, "");
 
 /**
- * Sets the limits in force of a key or a team, by its ID or UUID. Returns whether the ledger still has to sum what the key
- * or team used before it had limits.
+ * Sets the limits in force of a key or a team, by its ID or UUID. Returns whether the ledger still has to sum what the
+ * key or team used before it had limits.
  */
 export function setBudget(
   db: Database,
