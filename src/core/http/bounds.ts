@@ -1,5 +1,6 @@
 /**
- * The bounds of a node: memory, descriptors, and time. They are made once, and passed to its ports.
+ * The bounds of a node: memory, descriptors, and time. They are made once, and shared by all ports on which the node
+ * listens.
  *
  * The client's address: the peer's, or the address that trusted proxies name in the one header that the operator chose.
  * The first hop from the right that is not a trusted proxy counts, because an untrusted one may have written everything
@@ -32,7 +33,7 @@ export interface Bounds {
   memory: MemoryBudget;
   pressure: Pressure;
   garbage: Garbage;
-  /** The turns of large bodies. */
+  /** The turns that work on large bodies takes, so that it does not delay other requests. */
   turns: BodyTurns;
   /** The cache of messages and tools of recent requests. */
   items: ItemCache;
@@ -129,7 +130,7 @@ export function reserve(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.growTo(request_bytes + bytes) ?? null);
 }
 
-/** As `reserve`, but for an engine's answer. */
+/** Reserves the memory of an engine's answer of this size. Throws as `reserve` does. */
 export function reserveAnswer(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.answerTo(bytes) ?? null);
 }
@@ -226,8 +227,8 @@ function firstClient(hops: Iterable<string>, isProxy: (address: string) => boole
 }
 
 /**
- * The elements of a comma-separated list, from the last to the first. Whatever a client wrote, the last comma is the
- * one before the element that the nearest proxy appended.
+ * The elements of a comma-separated list, from the last to the first. Whatever a client wrote, the element after the
+ * last comma is the one that the nearest proxy appended.
  */
 function* fromTheRight(header: string): Generator<string, void> {
   let end = header.length;

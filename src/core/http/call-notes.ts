@@ -24,7 +24,7 @@ export interface CallNotes {
   upstream?: string;
   replica?: string;
   attempts?: readonly Tried[];
-  /** The time spent waiting for room at engines. */
+  /** The time that the request waited in queues because its engines were at their limits. */
   queued_ms?: number;
   code?: string;
   cause?: unknown;

@@ -160,7 +160,7 @@ export class Call implements Caller {
     this.#work.abort(reason);
   }
 
-  /** Cancels the request for somebody other than its client. */
+  /** Cancels the request because somebody other than its client asked for that. */
   cancel(): void {
     this.#isCancelled = true;
     this.leave(new Fault("internal_error", "The response was cancelled."));
@@ -273,8 +273,8 @@ export class Call implements Caller {
   }
 
   /**
-   * Reserves memory for this many more bytes of the answer's text, which is kept until the answer is complete. False:
-   * there is no room.
+   * Reserves memory for this many more bytes of the answer's text, which is kept until the answer is complete. Returns
+   * false if there is not enough memory.
    */
   keepsText(bytes: number): boolean {
     return this.#text !== null && this.#text.growTo(this.#text.bytes + bytes) === null;

@@ -24,7 +24,7 @@ export function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders 
 
 /**
  * Whether the request would fail again if it were repeated within a minute. The header `x-should-retry` tells clients
- * so, and those that obey it stop at once.
+ * so, and clients that obey it do not try again.
  */
 function isFinal({ status, details }: Fault): boolean {
   if (status === 429 || status >= 500) return (details.retryAfterSeconds ?? 0) > 60;

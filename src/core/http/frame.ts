@@ -230,7 +230,9 @@ function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
   }
 }
 
-/** The answer of a fault; without the headers of its form if they fail, which must not leave the request open. */
+/**
+ * Makes the answer of a fault. If making the form's headers throws, they are left out: the request must not stay open.
+ */
 function refused({ log }: FrameDependencies, call: Call, fault: Fault, form: FaultForm): Response {
   try {
     return answerFault(call, fault, form);

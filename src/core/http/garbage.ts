@@ -48,8 +48,8 @@ interface GarbageSettings {
    */
   old_rest: number;
   /**
-   * The wait from the end of a request to a collection: the request is still being released, and another may follow at
-   * once.
+   * The wait from the end of a request to a collection: the request is still being released, and another request may
+   * follow immediately.
    */
   wait_ms: number;
   /** With more open requests than this, a full collection may take too long to be made for small garbage. */

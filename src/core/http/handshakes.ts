@@ -8,7 +8,7 @@
 import { dlopen, ptr } from "bun:ffi";
 import { readdirSync } from "node:fs";
 
-/** The constant of Linux on the processors that the runtime supports. */
+/** Linux's constants for socket options, on the processors that the runtime supports. */
 const SOL_SOCKET = 1;
 const SO_ATTACH_FILTER = 26;
 const SO_ACCEPTCONN = 30;
@@ -60,9 +60,9 @@ function withoutFirstPackets(): { program: Uint8Array; instructions: Uint8Array 
   const flags = 13;
   const [syn, synOrAck] = [0x02, 0x12];
   const steps = [
-    { code: 0x30, value: flags }, // load that byte
-    { code: 0x54, value: synOrAck }, // and
-    { code: 0x15, value: syn, unequal: 1 }, // skip one unless it is equal
+    { code: 0x30, value: flags }, // load the byte of flags
+    { code: 0x54, value: synOrAck }, // keep only SYN and ACK of it
+    { code: 0x15, value: syn, unequal: 1 }, // skip the next step unless the byte is equal
     { code: 0x06, value: 0 }, // pass nothing
     { code: 0x06, value: 0xffff_ffff }, // pass all
   ];

@@ -83,7 +83,10 @@ export const closeReasons = {
   old: { code: 1000, reason: "The connection has reached its age. Connect again." },
 } as const satisfies Record<string, CloseReason>;
 
-/** How long a client may be silent before it is sent a ping. Proxies in between see that, too. */
+/**
+ * How long a client may be silent before it is sent a ping. The ping also shows proxies in between that the connection
+ * is in use.
+ */
 const silence_s = 60;
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The body of every answer that is streamed. A client that reads nothing of what waits for it counts as gone after five
- * minutes: otherwise its request would hold memory and its places, at the engine and elsewhere, for as long as its
+ * minutes: otherwise its request would hold memory and request slots, at the engine and elsewhere, for as long as its
  * connection lives. Rule: docs/design/service.md, Slow readers.
  */
 type Controller = ReadableStreamDefaultController<Uint8Array>;
@@ -27,8 +27,8 @@ interface AnswerSource extends Bun.UnderlyingSource<Uint8Array> {
 /** How long a client may read nothing of what waits for it. */
 const unread_ms_default = 300_000;
 /**
- * How often within that time a body is looked at. Looks are counted, and not time: a standstill of this process is not
- * the client's fault.
+ * How often within that time it is checked whether the client has read. The checks are counted instead of measuring
+ * time: a standstill of this process is not the client's fault.
  */
 const looks_max = 4;
 
@@ -46,7 +46,7 @@ class Watched implements Bun.UnderlyingSource<Uint8Array>, StreamOwner {
   readonly #owner: StreamOwner;
   readonly #source: AnswerSource;
   readonly #look_ms: number;
-  /** The number of looks, since the client last read, at which something waited for it. */
+  /** The number of checks, since the client last read, at which unread bytes waited for it. */
   #unread = 0;
   #looks: ReturnType<typeof setInterval> | undefined;
 
