@@ -133,7 +133,7 @@ export class Watchdog {
   readonly #countdown: Countdown;
   #what = "";
   #wait_ms = 0;
-  /** The instant that no sign of life postpones. */
+  /** The latest deadline of the next part: signs of life postpone the deadline no further. */
   #longest_ms = 0;
   #last_ms = Number.POSITIVE_INFINITY;
   #lastWhat = "";

@@ -62,9 +62,9 @@ export interface Patience {
   connect_ms: number;
   /** The time from the connection until the first part of the answer. */
   first_part_ms: number;
-  /** The time between two parts of the answer, in which the engine sends nothing at all. */
+  /** The time between two parts of the answer if the engine sends nothing at all in between. */
   idle_ms: number;
-  /** The time between two parts of the answer, in which the engine sends signs of life. */
+  /** The time between two parts of the answer if the engine sends signs of life in between, such as comments. */
   alive_ms: number;
   /** The time for the whole attempt. */
   total_ms: number;
@@ -85,7 +85,8 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
       dog.expect(restOf(patience), firstWait);
       return;
     }
-    // A caller that does not read is not the engine's fault, and may never read on.
+    // If no part is awaited from the engine, the attempt waits for a caller that does not read: the engine is not to
+    // blame.
     if (dog.isResting) told({ kind: "abandoned" });
     work.abort(tooSlow(waitedFor));
   });

@@ -23,9 +23,9 @@ export interface EngineRefusal {
 
 /**
  * Sends the request, and again without each part that the engine refuses and that is not essential. `replied` is called
- * with each reply. A dialect with which the engine then answers is worth remembering for the engine (`refuses`). Another
- * is not, because a refusal may quote a caller's own words. Nor is a request: its proofs are wrong for this conversation
- * alone.
+ * with each reply. `refuses` is called only with a dialect with which the engine then answered: a refusal alone proves
+ * nothing, because it may quote a caller's own words. Nor is it called with a changed request, whose signatures of
+ * reasoning are wrong in this conversation alone.
  */
 export async function sendWithLess(
   question: Sending & { refuses?(lesser: Dialect): void },

@@ -122,7 +122,7 @@ function headersOf({ upstream, codec, dialect, betas, traceHeaders, identified }
   if (!traceHeaders && !upstream.identityHeaders && !isPassed) return none;
   const headers: Record<string, string> = { ...traceHeaders };
   for (const name in upstream.headers) delete headers[name];
-  // The header is a list, which may come in several lines: those of the operator stay.
+  // This header is a list, which may come in several lines: the line that the operator configured is sent too.
   if (isPassed) headers[codec.betasHeader!] = betas;
   const { organization, plan, session, priority } = upstream.identityHeaders ?? {};
   if (!identified) return headers;

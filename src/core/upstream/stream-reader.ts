@@ -201,8 +201,8 @@ function envelopeOf(text: string, { index, delta }: PartDelta): Envelope | null 
 }
 
 /**
- * The delta between the known bytes. Null if the bytes around it differ from those, or if the delta is empty, is not a
- * JSON string, or has half of a surrogate pair.
+ * The delta between the known bytes. Null if the frame does not begin and end with the known bytes, or if the delta is
+ * empty, is not a JSON string, or has half of a surrogate pair.
  */
 function deltaIn(frame: string, { before, after, isNumbered }: Envelope): string | null {
   const text = isNumbered ? numbered(frame) : frame;

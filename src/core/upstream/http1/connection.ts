@@ -218,7 +218,7 @@ export class EngineConnection implements Line, PausedLine {
   }
 
   #pauseAfterRead(): void {
-    // `??=` because a TLS socket reports several records of one read.
+    // `??=` because a TLS socket reports several records of one read, each by itself.
     this.#pause ??= this.#owner.pauses.begin(this);
     if (this.#pause) this.#socket.pause();
   }

@@ -145,7 +145,7 @@ export function keptFor_ms(keepAlive: string | undefined): number | null {
 /** The body of a request: a text, or pieces, which are consumed. */
 export type RequestBody = string | Uint8Array[];
 
-/** The value of `content-length`. */
+/** The size of a body in bytes, for the header `content-length`. */
 export function bytesOf(body: RequestBody): number {
   if (typeof body === "string") return Buffer.byteLength(body);
   return body.reduce((sum, { byteLength }) => sum + byteLength, 0);
