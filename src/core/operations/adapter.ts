@@ -20,7 +20,7 @@ export interface Adapter<Wire extends InferenceWire, Reply> {
   /** The prefix of the response's id, such as `chatcmpl-`. */
   idPrefix: string;
   codec: CallerCodec<Wire, Reply>;
-  /** Further headers of an answer, for clients that a feature knows. */
+  /** Headers that a feature adds to an answer for some of the clients (src/features/claude-code). */
   headers?(request: Request, granted: Granted): Record<string, string>;
   /**
    * Returns the request with stored items in place of the references to them; `bytes` is the size of the stored items.

@@ -159,7 +159,7 @@ function clockedOnce(): () => number {
 export interface AnswerSinks {
   /**
    * The sink that keeps the answer of this request; null if it is not kept, as for most requests. The sink ends with
-   * the call. Throws the Fault of an organization that keeps no content.
+   * the call. Throws a Fault if the answer would be kept but the organization keeps no content.
    */
   sinkOf(call: Call, asked: SinkAsked): AnswerSink | null;
 }

@@ -44,7 +44,7 @@ export interface Dependencies extends FrameDependencies {
   tokenCounter: TokenCounter;
   /** The models in the form that Codex expects. */
   codexModels(models: readonly Model[]): CodexModel[];
-  /** Shortens a conversation that is to be summarized to what fits, and returns its size in bytes. */
+  /** Leaves out turns of a conversation that is to be summarized until it fits, and returns its size in bytes. */
   fitted(call: Call, model: CatalogModel, request: InferenceRequest): Promise<number>;
   /** The currency in which the service counts. */
   currency: Currency;
@@ -69,7 +69,7 @@ export interface CheckResult {
   name: string;
   /** A warning is shown by /readyz?verbose and never makes it fail. */
   severity: "required" | "warning";
-  /** In a sentence without addresses or secrets. */
+  /** The problem in one sentence, without addresses or secrets; null: the check found none. */
   problem: string | null;
 }
 

@@ -56,14 +56,14 @@ async function run<Wire extends InferenceWire, Reply>(
   { principal, prepared, sink }: { principal: Principal; prepared: Prepared<Wire>; sink: AnswerSink | null },
   adapter: Adapter<Wire, Reply>,
 ): Promise<HttpAnswer> {
-  // An answer that is kept goes on without its client.
+  // A run whose answer is kept goes on if its client leaves.
   if (!sink) call.watchClient();
   const running = await startRun(dependencies, call, principal, prepared);
   sink?.follows(running);
   return answer(dependencies.limits, call, adapter, prepared, { run: running, sink });
 }
 
-/** Starts a run, which ends with the call, or at once if its caller loses the right to it. */
+/** Starts a run, which ends with the call, or as soon as the caller loses the right to it. */
 export function startRun(
   { standings, catalog, runs }: Dependencies,
   call: Call,

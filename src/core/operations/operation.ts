@@ -67,13 +67,13 @@ interface Declared<
   limitRefusalHeaders?: readonly string[];
   /** The shape of the operation's error bodies; `error` by default. */
   faultShape?: FaultShape;
-  /** In place of the body of that shape. */
+  /** Makes the error bodies, in place of those of `faultShape`. */
   faultBody?: FaultBody;
   /** The headers of a fault for clients of this operation, added to those of all operations. */
   faultHeaders?(fault: Fault, request: Request): Record<string, string>;
   /** Replaces a fault by the one that clients of this operation get. */
   refusedAs?(fault: Fault): Fault;
-  /** Absent: none, or those of src/features/openapi/examples. */
+  /** The examples in the OpenAPI document. Absent: none, or those of src/features/openapi/examples. */
   examples?: readonly Example[];
   /** Called when credential, scope, parameters and body have been checked. Throws Faults. */
   handle(
@@ -94,8 +94,8 @@ export interface Input<Required, Params extends TObject, Query extends TObject, 
 }
 
 /**
- * The body of a request. `schema` describes it. `read` reads it within bounds and checks it; throws the Fault of its
- * first offence. It gives a promise only if it waits.
+ * The body of a request. `schema` describes it. `read` reads the body within bounds, checks it, and throws the Fault of
+ * its first offence; it returns a promise only if it has to wait.
  */
 export interface RequestBody<Body> {
   schema: TSchema;
@@ -160,7 +160,7 @@ interface Success {
 
 /**
  * `schema` describes a JSON body, or the data of each event of a stream, in the order that `grammar` states. `example`
- * is shown.
+ * is shown in the OpenAPI document.
  */
 export interface Content {
   schema: TSchema;

@@ -1,7 +1,7 @@
 /**
  * PREPARE: decides whether a request may run, and under which conditions. It makes the checks in the decided order, up
- * to the point where nanos would be held, and throws the Fault of a refusal. For a request that repeats an earlier one,
- * it returns the earlier answer.
+ * to the hold of the estimated cost, and throws the Fault of a refusal. For a request that repeats an earlier one, it
+ * returns the earlier answer.
  */
 
 import type { TSchema } from "typebox";
@@ -78,7 +78,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   request.model = model.id;
   // Clients probe with a cap of 1. It is held and counted by the largest cap that an engine of the model needs.
   if (request.outputTokens_max) request.outputTokens_max = Math.max(request.outputTokens_max, smallestCap(model));
-  // No other engine is sent it, and it would keep the parsed body in memory.
+  // Only engines of these dialects are sent `written`, which would keep the parsed body in memory.
   if (!model.routes.some(({ upstream }) => upstream.dialect?.wholeMessages)) delete request.written;
   call.requested({ model: model.id, stream: request.stream });
   const earlier = sink && (await sink.begin());
@@ -87,7 +87,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   const plan = activePlan(catalog.plans, principal.organization);
   const fitted = request.compaction ? await dependencies.fitted(call, model, request) : null;
   const inputBytes = fitted ?? askedBytes;
-  // A hold is for white space too. What is learned and charged without a report is not: blanks cost a caller nothing.
+  // The hold counts white space too. The estimate that is charged if the engine reports no usage leaves it out, and so
+  // does the learning of estimates: blanks cost a caller nothing.
   const blank_bytes = fitted === null ? body.blank_bytes : 0;
   const media = mediaOf(request);
   const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes, media);
@@ -116,7 +117,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
 interface Checking<Wire> {
   /**
    * Checks the body. Throws the Fault of the first offence. `extraParams`: fields that the model accepts beyond the
-   * contract. `unchecked`: the items of lists that have to be checked, null for all. `bounds`: those of the model.
+   * contract. `unchecked`: the items of lists that have to be checked, null for all. `bounds`: the model's setting of
+   * that name.
    */
   validate(
     body: unknown,

@@ -73,8 +73,8 @@ export const createResponse = operation({
 
 /**
  * The header from which Codex takes its text for a usage limit, to which it adds `, or try again later.`. Codex reads a
- * header only if it is ASCII: letters lose their marks, signs of currencies are left out, and the rest is a question
- * mark.
+ * header only if it is ASCII: letters lose their accents, currency signs other than `$` are left out, and each other
+ * character becomes a question mark.
  */
 function limitMessageHeaders({ code, message }: Fault): Record<string, string> {
   if (code !== "usage_limit_reached") return {};
