@@ -33,7 +33,7 @@ import {
 } from "./verdict.ts";
 
 export interface AuthenticatorLimits extends UnknownCredentialLimits {
-  /** How long an answer of the directory is valid without a revocation message. */
+  /** How long an answer of the directory is valid if no revocation message ends it sooner. */
   cache_ms: number;
   /** How many known keys are cached, and separately how many unknown ones: a flood of guesses evicts no known key. */
   cache_entries_max: number;
@@ -206,7 +206,7 @@ export function authenticator(options: {
     return principal;
   }
 
-  /** The verdict demands that this use of the key is written. Once it is, the remembered verdict is out of date. */
+  /** Writes this use of the key, because the verdict demands it. After that, the remembered verdict is out of date. */
   async function noted(principal: Principal, address: string): Promise<Principal> {
     const { id } = principal.key;
     if (await uses.note(id, address)) remembered.forget(id);

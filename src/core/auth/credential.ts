@@ -104,7 +104,7 @@ export interface HeaderSource {
   get(name: string): string | null;
 }
 
-/** A longer header holds no Sluice key, and is not searched for one. */
+/** A header that is longer than this is not searched for a Sluice key. */
 const header_chars_max = 4096;
 
 /** The key's text, of right form and checksum. Throws Fault `missing_api_key` or `invalid_api_key`. */

@@ -42,7 +42,7 @@ export interface Issuer {
   groupsClaim: string;
 }
 
-/** A line of the rules: people who have the claim get the membership. */
+/** A rule of membership: people who have the claim become members in the role. */
 export interface Rule {
   /** The issuer to which the rule applies; null: the only issuer that is configured. */
   issuer: string | null;

@@ -63,8 +63,7 @@ export function unknownCredentials(limits: UnknownCredentialLimits, now_ms: () =
   }
 
   /**
-   * Called when a look-up ends. If another one waits, it may run in the place of the first; otherwise the place is
-   * free.
+   * Called when a look-up ends. If another look-up waits, it starts instead; otherwise one look-up fewer is running.
    */
   function next(): void {
     const first = queue.shift();

@@ -7,8 +7,9 @@ import { unauthorized } from "./credential.ts";
 import { liesIn } from "./network.ts";
 
 /**
- * A key as its caller's requests see it. `membershipModels`: the models of its person's membership, if both that and the
- * key name some. A request's model must be in both, and each list may name it by another of its names.
+ * A key as its caller's requests see it. `membershipModels`: the models of the membership of the key's person, set if
+ * both the membership and the key have a list of models. A request's model must be in both lists, each of which may
+ * name it by a different alias.
  */
 type CallerKey = Readonly<Credential["key"]> & { readonly membershipModels?: readonly string[] };
 
