@@ -62,8 +62,8 @@ export class BodyItems {
   readonly found = { items: 0, values: 0, members: 0 };
 
   /**
-   * Looks up items for one owner, who finds only items of its own. `names`: the lists of the body whose items are
-   * looked up.
+   * Looks up items for one owner: only items that this owner sent before are found. `names`: the lists of the body
+   * whose items are looked up.
    */
   constructor(cache: ItemCache, owner: string, names: readonly string[]) {
     this.#cache = cache;
@@ -167,7 +167,7 @@ export class BodyItems {
     else {
       const shape = { values: values - begun.values, members: members - begun.members, depth };
       this.#items.push({ list, index: list.index, ...place, shape, cached: null, value: undefined });
-      // If only this item was replaced, the next item is again the one of the earlier body.
+      // If only this item was replaced, the next item is expected to equal the next one of the earlier body.
       list.expected = list.expected?.next ?? null;
     }
     if (this.#items.length >= items_max) this.#list = null;
@@ -301,7 +301,7 @@ function holdsZero(inside: unknown, key: string | number): inside is Record<stri
   return typeof inside === "object" && inside !== null && (inside as Record<string | number, unknown>)[key] === 0;
 }
 
-/** Reports whether the value is an object with as many members as it was written with. */
+/** Reports whether the value is an object with as many members as its JSON text has (`members`). */
 function isBodyOf(value: unknown, members: number): value is Record<string, unknown> {
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
   return isObject && Object.keys(value).length === members;

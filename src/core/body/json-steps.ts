@@ -23,8 +23,8 @@ interface Open {
 }
 
 /**
- * The time that a step may take, in nanoseconds. And the highest costs of parsing a byte (an escape), a value (a small
- * string) and a member (a new name).
+ * The time that a step may take, and the times that parsing takes at most for a byte (of an escape), a value (a small
+ * string) and a member (with a new name), all in nanoseconds.
  */
 const step_ns = 10_000_000;
 const byte_ns = 4;

@@ -87,8 +87,8 @@ function membersAt(marks: readonly Mark[], bytes: Uint8Array, bytes_min: number)
 }
 
 /**
- * The numbers of members of objects that were equal to themselves: the schemas of tools are passed on as they were
- * parsed, and many requests share them (item-cache.ts). Objects with fewer members are counted each time.
+ * The number of members of each object that an engine gets as the same object that was parsed. Many requests share such
+ * objects, above all the schemas of tools (item-cache.ts). Objects with fewer members are counted each time.
  */
 const membersOfSame = new WeakMap<object, number>();
 const remembered_members_min = 16;
@@ -109,7 +109,7 @@ class Comparison {
     return isLarge && this.#members(outgoing, written) === members;
   }
 
-  /** The number of members of `written`, at any depth; -1 if `outgoing` is other JSON. */
+  /** The number of members of `written`, at any depth; -1 if `outgoing` is not the same JSON. */
   #members(outgoing: unknown, written: unknown): number {
     if (typeof written !== "object" || written === null) {
       // A number that exceeds the range of a double would be written as null.

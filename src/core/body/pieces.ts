@@ -88,7 +88,7 @@ export async function readAtOnce(request: Pick<Request, "bytes">, ms: number, ta
   return "whole";
 }
 
-/** The bytes of a body that is all there; null: wait for them. */
+/** The bytes of a body that has arrived whole; null: the rest has not arrived yet. */
 export function arrivedOf(reading: Promise<Uint8Array>): Uint8Array | null {
   const bytes = Bun.peek(reading);
   return bytes instanceof Uint8Array ? bytes : null;

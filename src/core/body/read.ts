@@ -109,7 +109,10 @@ function smallBody(bytes: Uint8Array, { body_depth_max }: BodyLimits, hasDigest 
   return { value, ...sizes, own: null, digest, unseen: null, keepItems() {} };
 }
 
-/** One byte of this many is looked at, and one that ends a run of white space stands for all of them. */
+/**
+ * One byte of this many is sampled. If it and the two bytes before it are white space, all of this many count as white
+ * space.
+ */
 const blankStride = 16;
 const space_code = 0x20;
 

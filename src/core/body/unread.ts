@@ -37,7 +37,7 @@ export function unreadBodies(limits: UnreadLimits): UnreadBodies {
     const work = signal.child();
     const reading = readPieces(body, limits, release, work).finally(() => work.detach());
     // A small body that has arrived together with the request's head does not count among the bodies that are read at
-    // once.
+    // the same time.
     if (await endsAtOnce(reading)) return reading;
     if (!places.take(address)) work.abort("too many are read");
     else void reading.finally(() => places.free(address));
@@ -61,7 +61,7 @@ function endsAtOnce(work: Promise<unknown>): Promise<boolean> {
   return Promise.race([work.then(() => true), turn]);
 }
 
-/** Limits how many bodies are read at once, in all and for one address. */
+/** Limits how many bodies are read at the same time, in all and for one address. */
 function placesFor({ readings_max, readings_of_one_address_max }: UnreadLimits) {
   const taken = new Map<string, number>();
   let all = 0;
