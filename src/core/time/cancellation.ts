@@ -9,7 +9,10 @@
  */
 import { type Clock, idleClock, systemClock } from "./clock.ts";
 
-/** At least this share of the time counts however late the process was, so that a deadline comes in the end. */
+/**
+ * At least this share of the time that a timer waited counts, however late the process was: otherwise a deadline might
+ * never come.
+ */
 const counted_min = 1 / 4;
 /**
  * When a deadline has come, the number of further turns of the event loop in which bytes that have already arrived are
@@ -35,7 +38,7 @@ export class Countdown {
     this.#clock = clock;
   }
 
-  /** The clock's time, less the time that does not count. */
+  /** The clock's time, less the time that does not count because this process was late. */
   now_ms(): number {
     return this.#clock.now_ms() - this.#late_ms;
   }

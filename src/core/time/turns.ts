@@ -108,7 +108,7 @@ export function yieldFor(bytes: number): Promise<void> | undefined {
 /** A value; or a promise of it, only if it has to be waited for. */
 export type Soon<Value> = Value | Promise<Value>;
 
-/** Goes on when the pause is over; at once, and without a promise, if there is none. */
+/** Does the work when the pause is over. If there is no pause, does it immediately, and without a promise. */
 export function after<Result>(pause: Promise<void> | undefined, work: () => Soon<Result>): Soon<Result> {
   return pause ? pause.then(work) : work();
 }
