@@ -96,7 +96,9 @@ function pouring(run: Run, writer: Writer, headers: Record<string, string>): Str
   };
 }
 
-/** A large answer, sent as fast as its client reads. If it turns out to be invalid, its connection is broken. */
+/**
+ * A large answer, sent as fast as its client reads. If it turns out to be invalid, the client's connection is cut off.
+ */
 class Pouring implements Bun.UnderlyingSource<Uint8Array> {
   readonly #events: Run["events"];
   readonly #writer: Writer;

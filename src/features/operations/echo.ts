@@ -22,7 +22,7 @@ function behindText(prompt: string): Generated {
     const isEcho = echo.startsWith(piece.slice(0, end), read);
     const generated = isEcho ? piece.slice(end) : echo.slice(0, read) + piece;
     read += end;
-    // A prompt that is not needed any more is let go.
+    // A prompt that is not needed any more is released from memory.
     if (!isEcho || read === echo.length) {
       echo = "";
       read = 0;

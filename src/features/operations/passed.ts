@@ -87,8 +87,8 @@ export function passed<Wire extends PassedWire>(passing: Passing<Wire>, describe
 }
 
 /**
- * How many times as many values a body with token ids may hold. Of 400,000 values, numbers take 3 MB in memory, and the
- * largest others 29 MB: less than `body_bytes_max`.
+ * The factor by which the limit of values is raised for a body that may hold token ids. 400,000 numbers take 3 MB in
+ * memory, and 400,000 of the largest other values 29 MB: less than `body_bytes_max`.
  */
 const values_factor = 4;
 

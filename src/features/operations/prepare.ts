@@ -47,7 +47,8 @@ export function preparePassed<Wire extends PassedWire>(
   const expected = ids?.tokens ?? inputEstimate.expected(model, media, inputBytes - blank_bytes) + marks * (count - 1);
   const tokensIn = (bytes: number) => Math.min(inputTokens, inputEstimate.tokens(model, request, bytes));
   const uncutTokens = ids?.largest ?? tokensIn(largest_bytes);
-  // The cut counts for the context alone. Some engines ignore it, so the hold covers all of each input.
+  // That inputs are cut counts only for the check against the context. Some engines do not cut, so the hold covers all
+  // of each input.
   const largestTokens = cut ? Math.min(uncutTokens, tokensIn(cut.whole_bytes) + cut.rest_tokens) : uncutTokens;
   // An engine that cuts reads no more of an input than the context.
   const readTokens_max = cut ? count * model.contextTokens : Number.POSITIVE_INFINITY;

@@ -99,7 +99,7 @@ function textOf(document: Document): string {
   return typeof document === "string" ? document : document.text;
 }
 
-/** The texts as the model reads them: the query again with each document. */
+/** The texts as the model reads them: the query is repeated before each document. */
 function pairs({ query, documents }: RerankRequest): string[] {
   return documents.flatMap((document) => [query, textOf(document)]);
 }

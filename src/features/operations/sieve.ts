@@ -383,7 +383,7 @@ export class Sieve {
 
   #writePacked({ numbers }: Field): void {
     const list = this.#readValue();
-    // A list with anything else fails in `item`.
+    // A list that has anything but numbers is refused by `item`.
     this.#kept.addText(numbers < 0 ? "null" : `"${packed(list as number[])}"`);
   }
 

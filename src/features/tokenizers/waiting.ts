@@ -1,6 +1,7 @@
 /**
  * The bodies that wait for a worker. Organizations take turns, so that one of them fills neither the workers nor the
- * room. The bodies that a settlement needs go first, but three in a row at most while clients wait for counts. Pure.
+ * queue. Bodies whose count a settlement (the final charge of a request) needs go first, but at most three in a row
+ * while clients wait for counts. Pure.
  */
 
 export interface WaitingBody {
@@ -16,7 +17,9 @@ interface Room {
   waiting_bytes_max: number;
 }
 
-/** An organization may fill this share of the room with bodies of settlements, and as much with those of its clients. */
+/**
+ * An organization may fill this share of the queue with bodies of settlements, and as much with bodies of its clients.
+ */
 const share_max = 1 / 4;
 const settlementsInRow_max = 3;
 
@@ -39,7 +42,7 @@ export class WaitingBodies<Body extends WaitingBody> {
     return this.#count;
   }
 
-  /** Lets the body wait; returns false if there is no room. */
+  /** Adds the body to the queue; returns false if the queue, or the organization's share of it, is full. */
   add(body: Body): boolean {
     const { waiting_max, waiting_bytes_max } = this.#room;
     const lines = body.isSettlement ? this.#settlements : this.#counts;
