@@ -60,7 +60,7 @@ interface BoundsLimits extends PressureLimits, Forwarding {
   websocket_frame_bytes_max: number;
 }
 
-/** Makes the bounds of a node. `othersWait`: whether a request without a large body waits for its answer. */
+/** Makes the bounds of a node. `othersWait`: whether any request without a large body waits for its answer. */
 export function bounds(limits: BoundsLimits, machine: Machine & Collector, othersWait: () => boolean): Bounds {
   const felt = pressure(limits, machine, () => performance.now());
   const collected = garbage(machine);

@@ -19,13 +19,13 @@ import type { Log } from "./log.ts";
 import type { Observer } from "./observer.ts";
 import type { StreamedAnswer } from "./stream.ts";
 
-/** Knows the open requests, and whether new ones are accepted: one owner of both, so that a drain misses none. */
+/** Knows the open requests, and whether new ones are accepted: one owner of both, so that a drain misses no request. */
 export interface Lifecycle {
   readonly draining: boolean;
   readonly openCount: number;
   /** The number of open requests whose answers are being streamed. */
   readonly streamCount: number;
-  /** Whether a request without a large body waits for the start of its answer. */
+  /** Whether any request without a large body waits for the start of its answer. */
   smallWait(): boolean;
   enter(call: Call): PresentEntry<Call>;
   leave(place: PresentEntry<Call>): void;
@@ -37,7 +37,7 @@ export interface Lifecycle {
   finish(ms: number): Promise<void>;
 }
 
-/** The time that streams get to write their error and settle. */
+/** The time that streams get at the end of a drain to write their error and settle their charge. */
 const farewell_ms = 2000;
 
 export function lifecycle(): Lifecycle {

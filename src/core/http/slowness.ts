@@ -1,7 +1,7 @@
 /**
- * The wait before a refusal that cost nothing: a client that hammers with made-up keys gets one answer in a second or
- * two on each connection, instead of thousands. Waits are random, so that a thousand refusals do not come back at one
- * moment.
+ * The wait before a refusal for which nothing was looked up: a client that hammers with made-up keys gets one answer in
+ * a second or two on each connection, instead of thousands. Waits are random, so that a thousand refusals do not come
+ * back at one moment.
  */
 import type { Signal } from "../time/cancellation.ts";
 

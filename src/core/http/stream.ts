@@ -21,7 +21,7 @@ export interface Primed {
 }
 
 /**
- * Waits for the first part of the answer, an end or a failure, for at most `hold_ms`. The wait also starts the
+ * Waits for the first part of the answer, its end or a failure, for at most `hold_ms`. The wait also starts the
  * generator, so that its `finally` will run. A failure that comes first is thrown, so that its true status can be sent.
  */
 export async function primed(rest: AsyncGenerator<Batch, void, void>, hold_ms: number): Promise<Primed> {
