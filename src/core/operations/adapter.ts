@@ -1,4 +1,4 @@
-/** The differences between the inference operations: protocol, words of messages, and storage of responses. */
+/** The differences between the inference operations: protocol, ids, headers, and the storage of responses. */
 
 import type { Principal } from "../auth/verdict.ts";
 import type { CallerCodec, ResponseIdentity } from "../protocol/codec.ts";

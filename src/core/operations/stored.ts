@@ -33,7 +33,7 @@ export interface Resolved {
   bytes: number;
 }
 
-/** Stores nothing, so that no reference to a response finds anything. */
+/** Stores nothing, so that every reference to a stored response or item is refused as not found. */
 export const nothingStored: StoredResponses = {
   isOn: () => false,
   async resolve(request) {
