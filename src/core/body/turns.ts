@@ -28,10 +28,10 @@ export class BodyTurns {
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #clock: TurnsClock;
   #bodies = 0;
-  /** The current step, or the rest after it; null while no large body is worked on. */
+  /** The current step, or the rest after that step; null while no large body is worked on. */
   #step: { number: number; began_ms: number } | null = null;
 
-  /** Makes the turns of a node. `othersWait`: whether a request without a large body waits for its answer. */
+  /** Makes the turns of a node. `othersWait`: whether any request without a large body waits for its answer. */
   constructor(
     readonly othersWait: () => boolean,
     clock: TurnsClock = systemTurnsClock,
