@@ -5,6 +5,22 @@ const life = "test/core/http/life.test.ts";
 
 export const http: Mutant[] = [
   {
+    name: "the log keeps back why a run failed behind the status of its stream",
+    file: "src/core/http/call.ts",
+    find: "if (fault !== null && fault.status >= 500) notes.cause",
+    replace: "if (fault !== null && fault.status < 500) notes.cause",
+    caughtBy: [`${life} > a node > ends the silence`],
+    rule: "docs/design/errors-and-streams.md, Errors",
+  },
+  {
+    name: "the log keeps back the defect that ended a stream",
+    file: "src/core/http/frame.ts",
+    find: "if (fault && !call.left) call.failed(fault);",
+    replace: "",
+    caughtBy: ["test/core/http/frame.test.ts > a defect behind the status"],
+    rule: "docs/design/errors-and-streams.md, Errors",
+  },
+  {
     name: "a client that reads nothing keeps its stream",
     file: "src/core/http/streamed-body.ts",
     find: "if (this.#source.giveUp) this.#source.giveUp(controller);",

@@ -177,7 +177,7 @@ export class Call implements Caller {
   }
 
   ended(ended: Ended): void {
-    const { outcome, usage, firstPart_ms, errorCode, upstream, replica, tried, queued_ms } = ended;
+    const { outcome, usage, firstPart_ms, errorCode, fault, upstream, replica, tried, queued_ms } = ended;
     this.#trace?.answered(ended);
     const notes = this.#notes;
     notes.outcome = outcome;
@@ -188,9 +188,10 @@ export class Call implements Caller {
     if (upstream !== null) notes.upstream = upstream;
     if (replica !== null) notes.replica = replica;
     this.#runCode = errorCode;
+    if (fault !== null && fault.status >= 500) notes.cause = fault.details.cause ?? fault;
   }
 
-  /** Records the fault that is sent as the answer. */
+  /** Records the fault that is sent as the answer, or as the end of a stream. */
   failed(fault: Fault): void {
     this.#notes.code = fault.code;
     if (fault.status >= 500) this.#notes.cause = fault.details.cause ?? fault;

@@ -169,14 +169,15 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
 function begun(dependencies: FrameDependencies, open: Open, answer: HttpAnswer): Response {
   if (answer instanceof Response) return answer;
   const { call } = open;
-  const response = answer.open({ left: () => call.leave(), closed: () => void closed(dependencies, open) });
+  const response = answer.open({ left: () => call.leave(), closed: (fault) => void closed(dependencies, open, fault) });
   call.streams();
   return response;
 }
 
 /** Ends the work of a stream that has ended or whose client has left, and then the request. */
-async function closed(dependencies: FrameDependencies, open: Open): Promise<void> {
+async function closed(dependencies: FrameDependencies, open: Open, fault?: Fault): Promise<void> {
   const { call } = open;
+  if (fault && !call.left) call.failed(fault);
   call.answered();
   try {
     await call.finish();

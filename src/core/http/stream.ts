@@ -218,9 +218,10 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
    */
   #fail(controller: Controller, thrown: unknown, unwritten = ""): void {
     if (this.#closed) return;
-    this.#close();
+    const fault = asFault(thrown);
+    this.#close(fault);
     try {
-      const failure = framesOf(this.#encoder, [{ type: "response-failed", fault: asFault(thrown) }]);
+      const failure = framesOf(this.#encoder, [{ type: "response-failed", fault }]);
       controller.enqueue(text.encode(unwritten + failure));
       controller.close();
     } catch (cause) {
@@ -228,10 +229,10 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
     }
   }
 
-  #close(): void {
+  #close(failure?: Fault): void {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#beats);
-    this.#owner.closed();
+    this.#owner.closed(failure);
   }
 }

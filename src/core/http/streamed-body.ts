@@ -3,13 +3,18 @@
  * minutes: otherwise its request would hold memory and request slots, at the engine and elsewhere, for as long as its
  * connection lives. Rule: docs/design/service.md, Slow readers.
  */
+import type { Fault } from "../inference/fault.ts";
+
 type Controller = ReadableStreamDefaultController<Uint8Array>;
 
 export interface StreamOwner {
   /** Called when the client has left, before `closed`. */
   left(): void;
-  /** Called once, when the last byte was written or will never be written. The owner must then end the events. */
-  closed(): void;
+  /**
+   * Called once, when the last byte was written or will never be written. The owner must then end the events.
+   * `failure`: the fault with which the source itself ended the stream.
+   */
+  closed(failure?: Fault): void;
 }
 
 /** Writes a streamed answer, as fast as its client reads. */
@@ -75,9 +80,9 @@ class Watched implements Bun.UnderlyingSource<Uint8Array>, StreamOwner {
     this.#owner.left();
   }
 
-  closed(): void {
+  closed(failure?: Fault): void {
     clearInterval(this.#looks);
-    this.#owner.closed();
+    this.#owner.closed(failure);
   }
 
   #look(controller: Controller): void {

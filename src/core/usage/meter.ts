@@ -164,6 +164,7 @@ export class Meter {
       outcome,
       stoppedBy: this.#stoppedBy,
       errorCode: outcome === "failed" ? (this.#failure?.code ?? "internal_error") : null,
+      fault: outcome === "failed" ? this.#failure : null,
       reportRejected: count.rejected,
       divergence: this.#stoppedBy ? null : count.divergence(),
     };

@@ -204,6 +204,8 @@ export interface Ending {
   /** The limit of a usage window that cut the answer short. */
   stoppedBy: StoppingLimit | null;
   errorCode: string | null;
+  /** The fault that made the request fail; null if it did not fail, or if none is known. Its cause is for the log alone. */
+  fault: Fault | null;
   /** The engine's usage report, if it was rejected. */
   reportRejected: RejectedReport | null;
   /** The reported tokens of a complete answer ÷ our count of it; null if either is missing. */

@@ -6,7 +6,7 @@
  */
 import type { Admitting, Entrance } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";
-import { asFault } from "../inference/fault.ts";
+import { asFault, type Fault } from "../inference/fault.ts";
 import { emptyRequest } from "../inference/request.ts";
 import { noUsage, promptTokens } from "../inference/usage.ts";
 import { isReadAsProduced } from "./attempt-request.ts";
@@ -274,9 +274,11 @@ class GrantedRun implements Run {
   }
 
   #ending(): Ending {
+    let fault: Fault | null = null;
     try {
       if (this.#meter) return this.#meter.ending();
-    } catch {
+    } catch (thrown) {
+      fault = asFault(thrown);
       // The count failed because of a defect. Unknown usage is not charged.
     }
     const outcome = this.#caller.left ? "cancelled" : "failed";
@@ -285,6 +287,7 @@ class GrantedRun implements Run {
       outcome,
       stoppedBy: null,
       errorCode: outcome === "failed" ? "internal_error" : null,
+      fault,
       reportRejected: null,
       divergence: null,
     };

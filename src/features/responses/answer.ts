@@ -9,7 +9,7 @@ import type { InferenceWire } from "../../core/operations/adapter.ts";
 import { type Answering, encoding, replies, type Save, saverOf, untilFirstPart } from "../../core/operations/answer.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { endsWithFailure, inBackground } from "./background.ts";
-import { keptStream, logged } from "./first-client.ts";
+import { failed, keptStream, logged } from "./first-client.ts";
 import type { Keeping } from "./keeping.ts";
 import { keptWhole } from "./whole.ts";
 
@@ -32,11 +32,13 @@ export async function keptAnswer<Wire extends InferenceWire, Reply>(
   if (keeping.asProduced) {
     const { rest, options } = encoding(answering, save);
     const stream = { head: [], pending: null, rest };
-    return inBackground(call, response, headers, () => logged(stream, options, keeping));
+    return inBackground(call, response, headers, () => logged(call, stream, options, keeping));
   }
   const replyOf = replies(answering, save);
-  const work = () => collect(endsAfter(answering.events, async (result) => void (await replyOf(result))));
-  return inBackground(call, response, headers, () => work().then(nothing, nothing));
+  const work = async () => {
+    await collect(endsAfter(answering.events, async (result) => void (await replyOf(result))));
+  };
+  return inBackground(call, response, headers, () => work().catch((thrown) => void failed(call, thrown)));
 }
 
 /** The function that stores the answer. A background response that was cancelled before its end is not stored. */
@@ -51,5 +53,3 @@ function savingOf<Wire extends InferenceWire, Reply>(
     else await keeping.endedBefore();
   };
 }
-
-const nothing = () => {};

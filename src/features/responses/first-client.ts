@@ -14,7 +14,7 @@ import {
 } from "../../core/http/stream.ts";
 import type { StreamOwner } from "../../core/http/streamed-body.ts";
 import { isTerminal } from "../../core/inference/event.ts";
-import { asFault } from "../../core/inference/fault.ts";
+import { asFault, type Fault } from "../../core/inference/fault.ts";
 import type { Keeping } from "./keeping.ts";
 
 /** The text that may wait for a client before it counts as memory of the request, in code units. */
@@ -23,20 +23,21 @@ const waiting_free = 64 * 1024;
 export function keptStream(call: Call, stream: Primed, options: SseOptions, keeping: Keeping): StreamedAnswer {
   return eventStream(options.headers, (owner) => {
     const client = new FirstClient(call, keeping, owner);
-    void run(stream, options, keeping, client);
+    void run(call, stream, options, keeping, client);
     return client;
   });
 }
 
 /** Writes the whole answer to its log, without a client. */
-export function logged(stream: Primed, options: SseOptions, keeping: Keeping): Promise<void> {
-  return run(stream, options, keeping, nobody);
+export function logged(call: Call, stream: Primed, options: SseOptions, keeping: Keeping): Promise<void> {
+  return run(call, stream, options, keeping, nobody);
 }
 
 const nobody = { take() {}, taken: () => Promise.resolve(), end() {} };
 
 /** Writes the whole answer to its log, and to its client as long as the client stays. */
 async function run(
+  call: Call,
   stream: Primed,
   { encoder, heartbeat_ms }: SseOptions,
   keeping: Keeping,
@@ -68,12 +69,19 @@ async function run(
       await client.taken();
     }
   } catch (thrown) {
-    say(framesOf(encoder, [{ type: "response-failed", fault: asFault(thrown) }]), true);
+    say(framesOf(encoder, [{ type: "response-failed", fault: failed(call, thrown) }]), true);
   } finally {
     clearInterval(beats);
     await keeping.end();
     client.end();
   }
+}
+
+/** Notes the failure of an answer whose status was sent, and returns its fault. A cancelled request has not failed. */
+export function failed(call: Call, thrown: unknown): Fault {
+  const fault = asFault(thrown);
+  if (!call.left) call.failed(fault);
+  return fault;
 }
 
 const utf8 = new TextEncoder();

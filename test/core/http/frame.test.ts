@@ -279,6 +279,31 @@ test("a run has ended when the client reads the last frame, which leaves with th
   expect(closed).toEqual(["closed"]);
 });
 
+test("a defect behind the status of a stream is told to its client, and its cause is noted for the log", async () => {
+  const calls: Call[] = [];
+  const needed = needing(noneSeen());
+  needed.log.request = (call) => void calls.push(call);
+  const defect = new Error("a defect");
+  const encoder = openaiChatCaller.stream.encoder(wire, { requestId: "req_1", identity, inputTokensEstimate: 1 });
+  const throws = (): never => {
+    throw defect;
+  };
+  async function* events() {
+    yield* batches;
+  }
+  const work = async () =>
+    sseAnswer(await primed(events(), Number.POSITIVE_INFINITY), {
+      encoder: { ...encoder, push: (event) => encoder.push(event), heartbeat: () => "", frame: throws },
+      ...{ heartbeat_ms: 60_000, headers: {} },
+    });
+  const response = await answerOf({ work }, needed);
+  expect(response.status).toBe(200);
+  expect(await response.text()).toContain("It has been logged");
+  await until(() => calls.length > 0, 2_000, "the end of the request");
+  expect(calls[0]!.notes).toMatchObject({ code: "internal_error", cause: defect });
+  expect(calls[0]!.endStatus(200)).toBe(500);
+});
+
 /** An endless answer, of which the client must read something every 200 ms. */
 async function endless() {
   const closed: string[] = [];

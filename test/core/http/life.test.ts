@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventsOf, inferenceBodies, model, type Service, says, startService, words } from "../../harness/engine.ts";
-import { linesOf, linesThen } from "../../harness/log-lines.ts";
+import { lineOf, linesOf, linesThen } from "../../harness/log-lines.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
@@ -52,8 +52,13 @@ describe("a node", () => {
 
   test("ends the silence of an engine by its deadline, in the middle too", async () => {
     expect((await service.post(chat, { model, messages: says("stall") })).status).toBe(503);
-    const late = await eventsOf(await streamed(service, "echo stall-after=2", words(9)));
+    const response = await streamed(service, "echo stall-after=2", words(9));
+    const late = await eventsOf(response);
     expect(JSON.parse(late.at(-2) ?? "")).toMatchObject({ error: { code: "upstream_timeout" } });
+    // The log says which wait has ended, although the status was sent long before.
+    const line = await lineOf(service, { event: "request", request_id: requestIdOf(response) });
+    expect(line).toMatchObject({ level: "error", code: "upstream_timeout" });
+    expect(line.cause).toStartWith("Error: the upstream took too long: the next part");
   });
 
   test("lets a stream finish at SIGTERM, says not ready meanwhile, and exits 0", async () => {

@@ -102,6 +102,7 @@ describe("the meter", () => {
         outcome: "completed",
         stoppedBy: null,
         errorCode: null,
+        fault: null,
         reportRejected: null,
         divergence: 1,
       },

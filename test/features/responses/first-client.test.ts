@@ -1,5 +1,6 @@
 /** The log in which a response is stored for later readers: its content and its end. */
 import { expect, test } from "bun:test";
+import { Call } from "../../../src/core/http/call.ts";
 import type { SseOptions } from "../../../src/core/http/stream.ts";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { logged } from "../../../src/features/responses/first-client.ts";
@@ -28,6 +29,13 @@ function keeping(ends: Promise<void>) {
   return { it, keeps: keeps as unknown as Keeping };
 }
 
+const nobodys = () =>
+  new Call("req_1", new Request("http://a/v1/responses"), "/v1/responses", {
+    address: () => "",
+    isLocal: () => true,
+    keepOpen() {},
+  });
+
 async function* events(pause: Promise<void>): AsyncGenerator<InferenceEvent[], void, void> {
   await pause;
   yield [{ type: "response-end", reason: "stop" }];
@@ -36,8 +44,8 @@ async function* events(pause: Promise<void>): AsyncGenerator<InferenceEvent[], v
 test("no heartbeat comes behind the end of a log, however long the end takes to be stored", async () => {
   const [silence, ending] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const [runs, ends] = [keeping(ending.promise), keeping(ending.promise)];
-  const running = logged({ head: [], pending: null, rest: events(silence.promise) }, options, runs.keeps);
-  const over = logged({ head: [], pending: null, rest: events(Promise.resolve()) }, options, ends.keeps);
+  const running = logged(nobodys(), { head: [], pending: null, rest: events(silence.promise) }, options, runs.keeps);
+  const over = logged(nobodys(), { head: [], pending: null, rest: events(Promise.resolve()) }, options, ends.keeps);
   await until(() => ends.it.isEnding, 2_000, "the end");
   const { text } = ends.it;
   // The heartbeats in the other log show that enough time has passed for one.
@@ -48,4 +56,18 @@ test("no heartbeat comes behind the end of a log, however long the end takes to 
   ending.resolve();
   await Promise.all([running, over]);
   expect(text).toEndWith("response-end\n\n");
+});
+
+test("a defect in the middle of a kept answer ends its log as a failure, and its cause is noted for the log of the node", async () => {
+  const { it, keeps } = keeping(Promise.resolve());
+  const defect = new Error("a defect");
+  const push = ({ type }: InferenceEvent) => {
+    if (type === "response-end") throw defect;
+    return [{ data: type }];
+  };
+  const call = nobodys();
+  const stream = { head: [], pending: null, rest: events(Promise.resolve()) };
+  await logged(call, stream, { ...options, encoder: { ...encoder, push } }, keeps);
+  expect(it.text).toBe("data: response-failed\n\n");
+  expect(call.notes).toMatchObject({ code: "internal_error", cause: defect });
 });
