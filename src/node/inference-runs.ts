@@ -4,6 +4,7 @@ import type { Admission } from "../core/admission/admission.ts";
 import type { Log } from "../core/http/log.ts";
 import type { AnswerPart } from "../core/inference/event.ts";
 import { retryBudgets } from "../core/routing/after.ts";
+import { engineOf } from "../core/routing/choose.ts";
 import type { Share } from "../core/routing/fair-queue.ts";
 import { idleClock } from "../core/time/clock.ts";
 import { LesserDialects } from "../core/usage/attempt-request.ts";
@@ -131,7 +132,8 @@ function nameShown(field: string): string {
 
 /**
  * Records attempts. A problem that an operator has to correct is logged each time, because it costs every request an
- * attempt. An unknown finish reason, and a dropped field of an answer, is counted each time and logged once an hour.
+ * attempt. An unknown finish reason, a dropped field of an answer, and the cause of a lost connection is counted each
+ * time and logged once an hour.
  */
 function attemptRecord(
   { metrics, log, unknownModel }: InferenceDependencies,
@@ -144,7 +146,9 @@ function attemptRecord(
     if (end.unread) log.event("warn", "upstream_unreadable", { ...where, reason: end.unread });
     if (end.kind === "refused") log.event("error", "upstream_refused", { ...where, status: end.status });
     if (end.kind === "refused" && end.status === 404) unknownModel();
-    const { unknownReason: word, leftOut } = end;
+    const { unknownReason: word, leftOut, lost } = end;
+    if (lost && isDue(`${engineOf(route.upstream)} ${end.kind} ${lost}`))
+      log.event("warn", "upstream_lost", { ...where, outcome: end.kind, cause: lost });
     if (leftOut && isDue(`${upstream} ${route.model} ${leftOut.toSorted()}`))
       log.event("warn", "answer_part_left_out", { ...where, fields: leftOut.map(nameShown) });
     if (word === undefined) return;

@@ -3,6 +3,7 @@
  * engine's error message within a failed response. Clients see none of it.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { authority } from "../harness/certificates.ts";
 import { freePort } from "../harness/daemon.ts";
 import { lineOf } from "../harness/log-lines.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
@@ -24,6 +25,9 @@ const breaking = Bun.serve({
     return new Response(text, { headers: { "content-type": "text/event-stream" } });
   },
 });
+/** An engine whose certificate nobody here trusts. */
+const { certificate: cert, key } = authority().issue(["127.0.0.1"]);
+const untrusted = Bun.serve({ port: 0, tls: { cert, key }, fetch: () => new Response() });
 let operator = "";
 let sluice: Sluice;
 
@@ -41,17 +45,21 @@ beforeAll(async () => {
             plan: "x-llm-d-inference-objective",
           },
         },
+        "canary-untrusted": { url: `https://127.0.0.1:${untrusted.port}/v1` },
         "canary-breaking": { url: `http://127.0.0.1:${breaking.port}/v1` },
       },
-      { breaking: ["canary-breaking"], seen: ["canary-sick", { upstream: "canary-well", priority: 1 }] },
+      {
+        breaking: ["canary-untrusted", { upstream: "canary-breaking", priority: 1 }],
+        seen: ["canary-sick", { upstream: "canary-well", priority: 1 }],
+      },
     ),
     env: { SLUICE_OPERATOR_PORT: `${port}` },
-    secrets: [new URL(sick.url).host, new URL(well.url).host],
+    secrets: [new URL(sick.url).host, new URL(well.url).host, `127.0.0.1:${untrusted.port}`],
   });
 }, 60_000);
 afterAll(async () => {
   await sluice.stop();
-  await Promise.all([sick.stop(), well.stop(), breaking.stop(true)]);
+  await Promise.all([sick.stop(), well.stop(), breaking.stop(true), untrusted.stop(true)]);
 });
 
 const asks = async () => seen(await sluice.post("/v1/chat/completions", bodyOf("chat", "acme/seen", true)));
@@ -87,7 +95,8 @@ test("the line of a request names its upstream, and each attempt where one faile
 });
 
 test("`sluice upstream list` shows each route as the server knows it now", async () => {
-  const others = ({ upstream }: Record<string, unknown>) => upstream !== "canary-breaking";
+  const others = ({ upstream }: Record<string, unknown>) =>
+    upstream !== "canary-breaking" && upstream !== "canary-untrusted";
   const list = async () => (await sluice.json<Record<string, unknown>[]>("upstream", "list")).filter(others);
   const idle = { model: "acme/seen", state: "closed", requests: 0, tokens: 0, waiting: 0 };
   expect(await list()).toEqual([
@@ -150,10 +159,19 @@ test.each([
     const shown = await sluice.json<Shown>("request", "show", told.requestId);
     expect(shown).toMatchObject({
       outcome: "failed",
-      route: { tried: [{ outcome: "failed", said: `${cuda} in "…"` }] },
+      route: {
+        tried: expect.arrayContaining([expect.objectContaining({ outcome: "failed", said: `${cuda} in "…"` })]),
+      },
     });
     expect((await sluice.cli("request", "show", told.requestId)).stdout).toContain(cuda);
     const line = await lineOfRequest(told.requestId);
     expect(JSON.stringify(line)).not.toContain("CUDA");
   },
 );
+
+test("the log says why an engine was not reached, although another one took the request", async () => {
+  await asksAs(sluice, "chat", "acme/breaking", true);
+  const line = await lineOf(sluice, { event: "upstream_lost", upstream: "canary-untrusted" });
+  expect(line).toMatchObject({ level: "warn", model: "acme/breaking", outcome: "unreachable" });
+  expect(line.cause).toMatch(/certificate/i);
+});

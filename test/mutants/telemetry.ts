@@ -6,6 +6,22 @@ const rule = "docs/design/service.md, What a node tells of itself";
 
 export const telemetry: Mutant[] = [
   {
+    name: "the log says nothing of why an engine was not reached while another one serves",
+    file: "src/core/upstream/attempt.ts",
+    find: "return { kind, lost: String(cause.cause ?? cause.message) };",
+    replace: "return { kind };",
+    caughtBy: ["test/failover/seen.test.ts > the log says why an engine was not reached"],
+    rule: "docs/operating.md, SluiceUpstreamFailing",
+  },
+  {
+    name: "the cause of an event names an engine",
+    file: "src/features/telemetry/log.ts",
+    find: "{ ...fields, cause: withoutEngines(cause, hidden()) }",
+    replace: "fields",
+    caughtBy: ["test/features/telemetry/log.test.ts > a cause names no engine"],
+    rule: "docs/design/errors-and-streams.md, Errors",
+  },
+  {
     name: "an alert takes two installations for one whose configurations differ",
     file: "deploy/prometheus/rules.yaml",
     find: "count by (job, namespace) (count by (job, namespace, hash) (",

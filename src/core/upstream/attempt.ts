@@ -49,6 +49,8 @@ export interface AttemptEnd {
   said?: string;
   /** The reason why an answer was not read to its end, without a quotation of it. */
   unread?: string;
+  /** The reason why no connection was made, or why it broke, in the runtime's words. They may name the engine. */
+  lost?: string;
   /** The finish reason that the engine sent, if the engine's dialect does not know it. */
   unknownReason?: string;
   /** The names of the first fields of the answer that were not passed on to the caller. */
@@ -66,6 +68,8 @@ export interface EngineReport {
 /** The end of an attempt that threw `cause`. */
 export function endOfCause(cause: unknown): AttemptEnd {
   const kind = kindOfCause(cause);
+  if (cause instanceof ConnectFailed || cause instanceof ConnectionLost)
+    return { kind, lost: String(cause.cause ?? cause.message) };
   return cause instanceof UnreadableAnswer || cause instanceof SseOverflow ? { kind, unread: cause.message } : { kind };
 }
 

@@ -72,8 +72,10 @@ export function logTo({ write, worker, clock, settings, probes, hidden = () => [
       if (isWanted(of)) line(requestFields(head(of), call, status, hidden, settings().engine_text === true));
     },
     event(of, event, fields = {}) {
-      if (isWanted(of) && flood.admits(event))
-        keep(masked(lineOf(settings().format, { ...head(of), event, ...fields })));
+      if (!isWanted(of) || !flood.admits(event)) return;
+      const { cause } = fields;
+      const shown = typeof cause === "string" ? { ...fields, cause: withoutEngines(cause, hidden()) } : fields;
+      keep(masked(lineOf(settings().format, { ...head(of), event, ...shown })));
     },
     flush() {
       flood.flush();
