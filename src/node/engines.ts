@@ -17,7 +17,7 @@ import { type Names, names } from "../features/probing/names.ts";
 import type { Problem } from "../features/probing/resolution.ts";
 import { type Resolve, resolve as resolveName } from "../features/probing/resolve.ts";
 import { sharing } from "../features/sharing/sharing.ts";
-import { routesOf } from "../features/telemetry/routes.ts";
+import { loadsOf, type RouteLoad, routesOf } from "../features/telemetry/routes.ts";
 import { enginesSeen, type SharedLimit, sharedLimits } from "../features/telemetry/seen.ts";
 import { type Tallies, tallies } from "../features/telemetry/tallies.ts";
 import { disposable } from "./foundation.ts";
@@ -41,6 +41,8 @@ export interface Engines extends AsyncDisposable {
   drain(all: readonly DrainSeen[]): void;
   /** The current state of the routes. */
   routes(): RouteView[];
+  /** The current load of the routes, for sums. */
+  loads(): RouteLoad[];
   /** The current state of the engines, each derived from the state of its routes. */
   seen(): EngineSeen[];
   /** This process's share of each limit that the fleet shares. */
@@ -153,6 +155,7 @@ export function engines({
     late_ms: () => lateness.total_ms(),
     readPause_ms: () => pauses.window_ms,
     routes: () => routesOf(configuration().catalog, one, now_ms()),
+    loads: () => loadsOf(configuration().catalog, one),
     seen: () => enginesSeen(configuration().catalog, one, now_ms()),
     shares: () => sharedLimits(configuration().catalog, one),
     addresses: () =>

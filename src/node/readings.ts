@@ -22,7 +22,7 @@ interface Read {
 export function readings(metrics: Metrics, parts: Read): void {
   const { lifecycle, bounds, authentication, admission, stores, engines, database, configurationHash } = parts;
   const { read } = metrics;
-  metrics.routes(engines.routes);
+  metrics.routes(engines.routes, engines.loads);
   metrics.tallies(engines.tallies.read);
   metrics.addresses(engines.addresses);
   metrics.shares(engines.shares);

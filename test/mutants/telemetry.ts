@@ -6,6 +6,14 @@ const rule = "docs/design/service.md, What a node tells of itself";
 
 export const telemetry: Mutant[] = [
   {
+    name: "metrics count requests at an engine once for each model that is there",
+    file: "src/features/telemetry/routes.ts",
+    find: "return (kind, identity) => counted.size < counted.add(`${kind}\\n${identity}`).size;",
+    replace: "return (kind, identity) => counted.size <= counted.add(`${kind}\\n${identity}`).size;",
+    caughtBy: ["test/node/engines.test.ts > metrics count what models share"],
+    rule: "docs/operating.md, Metrics",
+  },
+  {
     name: "the log says nothing of why an engine was not reached while another one serves",
     file: "src/core/upstream/attempt.ts",
     find: "return { kind, lost: String(cause.cause ?? cause.message) };",

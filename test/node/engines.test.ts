@@ -3,6 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import type { Configuration } from "../../src/config/configuration.ts";
 import type { EngineSlots } from "../../src/core/store/engine-slots.ts";
 import type { ResolvedAddresses } from "../../src/features/probing/resolve.ts";
+import { prometheusMetrics } from "../../src/features/telemetry/metrics.ts";
 import { type Engines, engines } from "../../src/node/engines.ts";
 import { configured } from "../config/reading.ts";
 import { until } from "../harness/until.ts";
@@ -47,6 +48,41 @@ async function node(first: Configuration, answer: () => Promise<ResolvedAddresse
   await known.names.prepare(first.upstreams);
   return { known, state, events };
 }
+
+test("metrics count what models share at an engine, or in its queue, once", async () => {
+  const configuration = configured(`upstreams: { vllm: { url: "http://engines.test:8000/v1", concurrent_max: 1 } }
+metering: { currency: USD }
+models:
+${["one", "two", "three"]
+  .map(
+    (id) => `  - id: acme/${id}
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 0.001, output: 0.002 }
+    routes: [{ upstream: vllm, model: ${id === "three" ? "other" : "same"} }]
+`,
+  )
+  .join("")}`);
+  const { known } = await node(configuration, async () => to());
+  const routes = [...configuration.catalog.models.values()].map((model) => model.routes[0]!);
+  const claim = { organizationId: "org", tokens: 100, share: { weight: 1, priority: 0 } };
+  const slot = known.queues.enter(routes[0]!, claim);
+  known.pool.begun(routes[0]!, { key: () => 7, tokens: 100 }, false, performance.now());
+  const waiting = known.queues.wait([routes[2]!], claim);
+  const metrics = prometheusMetrics({ version: "1", isPrivate: true, organizations_max: () => 0 });
+  metrics.routes(known.routes, known.loads);
+  const sum = async (name: string) =>
+    String(await metrics.render("prometheus"))
+      .split("\n")
+      .filter((line) => line.startsWith(`${name}{`))
+      .reduce((total, line) => total + Number(line.split(" ").at(-1)), 0);
+  expect(await sum("upstream_requests_in_flight")).toBe(1);
+  expect(await sum("upstream_tokens_in_flight")).toBe(100);
+  expect(await sum("upstream_queue_length")).toBe(1);
+  expect(await sum("upstream_routes")).toBe(3);
+  waiting.giveUp();
+  slot.release();
+});
 
 const to = (...addresses: string[]): ResolvedAddresses => ({ addresses, ttl_ms: null, failedFamily: null });
 const routesOf = ({ replicas }: Engines, { catalog }: Configuration) =>

@@ -14,6 +14,7 @@ import { divergence } from "./divergence.ts";
 import { largest } from "./largest.ts";
 import { other } from "./metric.ts";
 import { type Instruments, instruments, type MetricReading } from "./registry.ts";
+import type { RouteLoad } from "./routes.ts";
 import type { SharedLimit } from "./seen.ts";
 import type { StoreName, StoreWatcher } from "./store/watcher.ts";
 import type { LabelsOf, NameOf } from "./table.ts";
@@ -47,8 +48,8 @@ export interface Metrics extends Observer, StoreWatcher {
   firstPart(upstream: string, seconds: number): void;
   /** Records a request's wait for a slot at an engine. */
   waited(wait: Waited): void;
-  /** Sets the function that reads the state of the routes for each scrape. */
-  routes(read: () => RouteView[]): void;
+  /** Sets the functions that read the state and the load of the routes for each scrape. */
+  routes(read: () => RouteView[], loads: () => RouteLoad[]): void;
   /** Sets the function that reads, for each scrape, how attempts ended at the engines behind one host name. */
   tallies(read: () => readonly Tally[]): void;
   /**
@@ -99,6 +100,8 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
   );
   const diverged = divergence();
   const named = (upstream: string | null) => (isPrivate ? (upstream ?? "") : "");
+  const ofReplicas = <Of extends { replica?: string }>(all: readonly Of[]) =>
+    isPrivate ? all.flatMap((one) => (one.replica ? [{ ...one, replica: one.replica }] : [])) : [];
   read("build_info", () => [[{ version }, 1]]);
   read("usage_organization_cost", () =>
     organizations.read().map(({ organization, nanos }) => [{ organization }, nanos / nanos_per_one]),
@@ -160,21 +163,21 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     },
     recovered: (requests) => inc("usage_recovered_total", {}, requests),
     receiptsLost: (count) => inc("usage_receipts_lost_total", {}, count),
-    routes(views) {
-      const each = <Name extends NameOf<"gauge">>(name: Name, of: (view: RouteView) => [LabelsOf<Name>, number]) =>
+    routes(views, loads) {
+      const each = <Name extends NameOf<"gauge">>(name: Name, of: (load: RouteLoad) => [LabelsOf<Name>, number]) =>
         read(name, (() =>
-          views().map((view) => of({ ...view, upstream: named(view.upstream) }))) as () => MetricReading<Name>);
-      each("upstream_routes", ({ model, upstream, state }) => [{ model, upstream, state }, 1]);
+          loads().map((load) => of({ ...load, upstream: named(load.upstream) }))) as () => MetricReading<Name>);
+      read("upstream_routes", () =>
+        views().map(({ model, upstream, state }) => [{ model, upstream: named(upstream), state }, 1] as const),
+      );
       each("upstream_requests_in_flight", ({ model, upstream, requests }) => [{ model, upstream }, requests]);
       each("upstream_queue_length", ({ model, upstream, waiting }) => [{ model, upstream }, waiting]);
       each("upstream_tokens_in_flight", ({ model, upstream, tokens }) => [{ model, upstream }, tokens]);
-      const ofReplicas = <Of>(of: (view: RouteView & { replica: string }) => Of) =>
-        views().flatMap((view) => (isPrivate && view.replica ? [of({ ...view, replica: view.replica })] : []));
       read("upstream_replica_routes", () =>
-        ofReplicas(({ upstream, replica, state }) => [{ upstream, replica, state }, 1] as const),
+        ofReplicas(views()).map(({ upstream, replica, state }) => [{ upstream, replica, state }, 1] as const),
       );
       read("upstream_replica_requests_in_flight", () =>
-        ofReplicas(({ upstream, replica, requests }) => [{ upstream, replica }, requests] as const),
+        ofReplicas(loads()).map(({ upstream, replica, requests }) => [{ upstream, replica }, requests] as const),
       );
     },
     tallies(tallies) {

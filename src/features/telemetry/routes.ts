@@ -1,9 +1,9 @@
 /** The state of each route as this process knows it, for operators. */
 
 import type { Catalog, Route } from "../../core/routing/catalog.ts";
-import type { Pool } from "../../core/routing/choose.ts";
+import { identityOf, type Pool } from "../../core/routing/choose.ts";
 import type { Health } from "../../core/routing/health.ts";
-import type { Queues } from "../../core/routing/queues.ts";
+import { type Queues, queueOf } from "../../core/routing/queues.ts";
 import type { Drained, Replicas } from "../../core/routing/replicas.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 
@@ -30,6 +30,27 @@ export function routesOf(catalog: Catalog, known: Known, now_ms: number): RouteV
     return { model, upstream, ...(replica ? { replica } : {}), state, requests, tokens, waiting };
   };
   return [...catalog.models.values()].flatMap((model) => replicas.allOf(model).map((route) => view(model.id, route)));
+}
+
+/** What runs and waits at a route, for sums over routes. */
+export type RouteLoad = Pick<RouteView, "model" | "upstream" | "replica" | "requests" | "tokens" | "waiting">;
+
+/** The load of each route. What several models share, at an engine or in a queue, is counted at the first of them. */
+export function loadsOf(catalog: Catalog, { replicas, pool, queues }: Omit<Known, "drained" | "health">): RouteLoad[] {
+  const isNew = firsts();
+  const load = (model: string, route: Route): RouteLoad => {
+    const { name: upstream, address: replica } = route.upstream;
+    const { requests, tokens } = isNew("route", identityOf(route)) ? pool.of(route) : { requests: 0, tokens: 0 };
+    const waiting = isNew("queue", queueOf(route)) ? queues.lengthOf(route) : 0;
+    return { model, upstream, ...(replica ? { replica } : {}), requests, tokens, waiting };
+  };
+  return [...catalog.models.values()].flatMap((model) => replicas.allOf(model).map((route) => load(model.id, route)));
+}
+
+/** Returns a function that is true the first time that it is asked for an identity of this kind. */
+export function firsts(): (kind: "queue" | "route", identity: string) => boolean {
+  const counted = new Set<string>();
+  return (kind, identity) => counted.size < counted.add(`${kind}\n${identity}`).size;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Catalog } from "../../core/routing/catalog.ts";
 import { engineOf, identityOf } from "../../core/routing/choose.ts";
 import { queueOf } from "../../core/routing/queues.ts";
 import { type EngineSeen, limitSum } from "../../core/store/fleet.ts";
-import { type Known, stateOf } from "./routes.ts";
+import { firsts, type Known, stateOf } from "./routes.ts";
 
 /** A limit of requests at an engine that the whole fleet shares, and how many of its slots this process has now. */
 export interface SharedLimit {
@@ -32,13 +32,7 @@ export function sharedLimits(
 /** The entries of all engines. Several public models may share a route or a queue, whose requests are counted once. */
 export function enginesSeen(catalog: Catalog, known: Known, now_ms: number): EngineSeen[] {
   const engines = new Map<string, ReturnType<typeof newEngine>>();
-  const counted = new Set<string>();
-  const isNew = (kind: string, identity: string) => {
-    const key = `${kind}\n${identity}`;
-    if (counted.has(key)) return false;
-    counted.add(key);
-    return true;
-  };
+  const isNew = firsts();
   for (const model of catalog.models.values())
     for (const route of known.replicas.allOf(model)) {
       const { name: upstream, address: replica = null } = route.upstream;

@@ -89,7 +89,7 @@ export const inferenceMetrics = {
   },
   upstream_queue_length: {
     type: "gauge",
-    help: "Requests that wait for room at an engine; one may wait for several.",
+    help: "Requests that wait for room at an engine, under its first model; one may wait for several.",
     labels: { model, upstream },
   },
   upstream_queue_wait_seconds: {
@@ -111,7 +111,7 @@ export const inferenceMetrics = {
   },
   upstream_requests_in_flight: {
     type: "gauge",
-    help: "Requests that engines are serving now.",
+    help: "Requests that engines are serving now, under a route's first model.",
     labels: { model, upstream },
   },
   upstream_tokens_in_flight: {
