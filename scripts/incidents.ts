@@ -31,6 +31,8 @@ const groups: Incident[][] = [
   [ofEngines.dead],
   [ofEngines.refusing, ofNodes.keysTried],
   [ofEngines.lying, ofNodes.workerUnstarted],
+  [ofEngines.hanging, ofStores.forgetful],
+  [ofEngines.full],
   // This incident runs alone, because the commands of its runbook section need database connections of their own.
   [ofStores.connectionsEnded],
   [ofStores.redisAway],

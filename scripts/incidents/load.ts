@@ -9,10 +9,12 @@ export interface Asking {
   stream?: boolean;
   /** Whether each request has an idempotency key of its own, so that its response is stored. */
   isKept?: boolean;
+  /** How long the client waits for the answer; absent: for ever. */
+  patience_ms?: number;
 }
 
 export async function asking({ url, key }: Pick<Node, "url" | "key">, what: Asking): Promise<void> {
-  const { model, directives, stream = false, isKept = false } = what;
+  const { model, directives, stream = false, isKept = false, patience_ms } = what;
   const messages = [{ role: "user", content: `Say it. [simulator: ${directives}]` }];
   const body = JSON.stringify({ model, stream, messages });
   const headers = {
@@ -21,9 +23,10 @@ export async function asking({ url, key }: Pick<Node, "url" | "key">, what: Aski
     ...(isKept && { "idempotency-key": crypto.randomUUID() }),
   };
   try {
-    await (await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body })).text();
+    const signal = patience_ms === undefined ? null : AbortSignal.timeout(patience_ms);
+    await (await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body, signal })).text();
   } catch {
-    // The request may fail because the node is down: that is part of the incident.
+    // The request may fail because the node is down, or the client gives up: that is part of the incident.
   }
 }
 

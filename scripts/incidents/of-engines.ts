@@ -90,6 +90,41 @@ const slow: Incident = {
   },
 };
 
+const hanging: Incident = {
+  what: "an engine says nothing, and clients give up after a second",
+  alerts: ["SluiceNothingShown"],
+  async begin(site) {
+    const what = { model: frail, directives: "ttft=600000", stream: true, patience_ms: 1000 };
+    const load = trickle(site.nodes[0], what, 10);
+    return {
+      signs: async () => ({
+        SluiceNothingShown: [
+          "*Requests in flight* of the engine",
+          await has(site, "sum by (upstream) (upstream_requests_in_flight) > 3"),
+        ],
+      }),
+      mend: load.stop,
+    };
+  },
+};
+
+const full: Incident = {
+  what: "an engine answers 429",
+  alerts: ["SluiceUpstreamFull"],
+  async begin(site) {
+    const load = trickle(site.nodes[0], { model: frail, directives: "status=429" }, 10);
+    return {
+      signs: async () => ({
+        SluiceUpstreamFull: [
+          "clients get 429 capacity_exceeded",
+          await has(site, 'http_requests_total{status="429",code="capacity_exceeded"} > 0'),
+        ],
+      }),
+      mend: load.stop,
+    };
+  },
+};
+
 const lying: Incident = {
   what: "an engine reports less than no tokens",
   alerts: ["SluiceReportsRejected"],
@@ -120,4 +155,4 @@ const lying: Incident = {
   },
 };
 
-export const ofEngines = { forgotten, dead, refusing, slow, lying };
+export const ofEngines = { forgotten, dead, refusing, slow, hanging, full, lying };

@@ -156,6 +156,27 @@ const tampered: Incident = {
   },
 };
 
+/** Uses a database of its own, in which somebody deletes the records of settlements that were confirmed. */
+const forgetful: Incident = {
+  what: "the database loses confirmed settlements",
+  alerts: ["SluiceReceiptsLost"],
+  async begin(site) {
+    const db = await own(site, "forgetful");
+    const node = await site.another({ database: "forgetful" });
+    const settled = { model: sound, directives: "tokens=4" };
+    await asking(node, settled);
+    const deleted = "delete from usage_record returning 1";
+    await until(async () => (await db.query(deleted)).length > 0, 10_000, "a record");
+    return {
+      signs: async () => ({ SluiceReceiptsLost: ["`receipts_lost` in the log", logs(node, "receipts_lost")] }),
+      async mend() {
+        await db.close();
+        await node.kill();
+      },
+    };
+  },
+};
+
 async function own({ postgres }: Pick<Site, "postgres">, name: string) {
   await ask(postgres.port, (db) => db.exec(`create database ${name}`));
   const db = await serverDatabase(`postgres://postgres@127.0.0.1:${postgres.port}/${name}`);
@@ -163,4 +184,4 @@ async function own({ postgres }: Pick<Site, "postgres">, name: string) {
   return db;
 }
 
-export const ofStores = { frozen, connectionsEnded, redisAway, upkeepHindered, tampered };
+export const ofStores = { frozen, connectionsEnded, redisAway, upkeepHindered, tampered, forgetful };
