@@ -22,6 +22,14 @@ const once = "docs/design/metering.md, Rule 5: Settle exactly once";
 
 export const ledger: Mutant[] = [
   {
+    name: "upkeep that fails no longer counts the months that are left",
+    file: "src/stores/postgres/partitions.ts",
+    find: "    failed = { failure };\n    return null;",
+    replace: "    throw failure;",
+    caughtBy: ["test/stores/postgres/partitions.test.ts > upkeep > where a month cannot be made"],
+    rule: "docs/operating.md, SluicePartitionsBehind",
+  },
+  {
     name: "a password that no longer counts fails statements while connections are open",
     file: "src/stores/postgres/pool.ts",
     find: '["53300", "28P01", "28000"]',

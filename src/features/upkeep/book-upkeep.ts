@@ -26,9 +26,10 @@ export function bookUpkeep(parts: {
 
   async function round(): Promise<void> {
     try {
-      const { monthsAhead, putOff } = await parts.ledger.maintain();
+      const { monthsAhead, putOff, failure } = await parts.ledger.maintain();
       ahead = monthsAhead;
       if (putOff.length > 0) parts.putOff(putOff);
+      if (failure !== undefined) parts.failed(failure);
     } catch (cause) {
       parts.failed(cause);
     }

@@ -115,8 +115,12 @@ export function ledger(db: Database, settings: LedgerSettings): Book {
     report: (query) => report(db, query),
     async maintain() {
       const done = await keepUpPartitions(db);
-      await sumAllEarlier(db);
-      return done;
+      try {
+        await sumAllEarlier(db);
+        return done;
+      } catch (failure) {
+        return { failure, ...done };
+      }
     },
     close: () => lanes.close(),
   };

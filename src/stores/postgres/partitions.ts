@@ -30,9 +30,15 @@ const kept = [
   ["usage_rolled", "starts_at"],
 ] as const;
 
+/** Does the work, and then counts the months: for an operator they count as long as the work fails, too. */
 export async function keepUpPartitions(db: Database): Promise<Upkeep> {
-  const putOff = await onOneNode(db, "usage_upkeep", (lane) => work(lane, db.kind), { settings });
-  return { monthsAhead: await monthsAhead(db), putOff: putOff ?? [] };
+  let failed: Pick<Upkeep, "failure"> = {};
+  const working = onOneNode(db, "usage_upkeep", (lane) => work(lane, db.kind), { settings });
+  const putOff = await working.catch((failure: unknown) => {
+    failed = { failure };
+    return null;
+  });
+  return { monthsAhead: await monthsAhead(db), putOff: putOff ?? [], ...failed };
 }
 
 async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {

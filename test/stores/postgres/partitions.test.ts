@@ -73,6 +73,21 @@ describe("upkeep", () => {
     expect(await months()).not.toContain("usage_record_2031_03");
   });
 
+  test("where a month cannot be made, those that are left are counted, and the failure is told", async () => {
+    await store.setClock(new Date("2035-03-31T23:59:00Z"));
+    expect((await book.maintain()).monthsAhead).toBe(6);
+    await store.setClock(new Date("2035-05-01T00:00:00Z"));
+    await bystander.query("commit");
+    await store.db.exec("alter function usage_partition(uuid) rename to usage_partition_away");
+    try {
+      expect(await book.maintain()).toMatchObject({ monthsAhead: 4, failure: { code: "42883" } });
+    } finally {
+      await store.db.exec("alter function usage_partition_away(uuid) rename to usage_partition");
+    }
+    expect(await book.maintain()).toEqual({ monthsAhead: 6, putOff: [] });
+    await bystander.query("begin");
+  });
+
   test("one node of the fleet does it at a time; the others only look", async () => {
     await bystander.query("select pg_advisory_xact_lock(hashtextextended('usage_upkeep', 0))");
     await store.setClock(new Date("2041-01-01T00:00:00Z"));

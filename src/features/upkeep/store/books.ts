@@ -27,6 +27,8 @@ export interface Upkeep {
   monthsAhead: number;
   /** The tasks that were not done because another session held a lock. The next run tries again. */
   putOff: string[];
+  /** The error with which the work broke off; absent: it did not. The months are those that there are nevertheless. */
+  failure?: unknown;
 }
 
 export interface Audit {
