@@ -6,6 +6,14 @@ const rule = "docs/design/service.md, What a node tells of itself";
 
 export const telemetry: Mutant[] = [
   {
+    name: "a prompt that was paid for counts as in vain where no other engine goes on",
+    file: "src/features/telemetry/uncharged.ts",
+    find: ".slice(0, isCharged ? -1 : costly.length)",
+    replace: ".slice(0, isCharged && worked.has(tried.at(-1)!.outcome) ? -1 : costly.length)",
+    caughtBy: ["test/features/telemetry/uncharged.test.ts > an answer pays"],
+    rule: "docs/operating.md, Metrics",
+  },
+  {
     name: "metrics count requests at an engine once for each model that is there",
     file: "src/features/telemetry/routes.ts",
     find: "return (kind, identity) => counted.size < counted.add(`${kind}\\n${identity}`).size;",

@@ -14,15 +14,15 @@ export interface Uncharged {
 /** The outcomes of attempts that reached the engine, which may have worked on them. */
 const worked = new Set<AttemptKind>(["answered", "empty", "abandoned", "broken", "timeout", "failed", "malformed"]);
 
-/** The attempts that cost something and were charged to nobody. A charged request pays for its last attempt. */
+/** The attempts that cost something and were charged to nobody. A charged request pays for the last that worked on it. */
 export function unchargedAttempts({
   tried,
   usage,
   inputTokensExpected,
 }: Pick<Ended, "tried" | "usage" | "inputTokensExpected">): Uncharged[] {
   const isCharged = promptTokens(usage) + usage.outputTokens > 0;
-  const inVain = isCharged ? tried.slice(0, -1) : tried;
-  return inVain
-    .filter(({ outcome }: Tried) => worked.has(outcome))
+  const costly = tried.filter(({ outcome }: Tried) => worked.has(outcome));
+  return costly
+    .slice(0, isCharged ? -1 : costly.length)
     .map(({ upstream, outcome }) => ({ upstream, outcome, inputTokens: inputTokensExpected }));
 }

@@ -19,6 +19,9 @@ test("an answer pays for the attempt that it came from, and for no other", () =>
   expect(ended(["timeout", "broken", "answered"], 5)).toEqual(["engine-0 timeout 70", "engine-1 broken 70"]);
   // A caller that left is charged for what was generated.
   expect(ended(["failed", "abandoned"], 5)).toEqual(["engine-0 failed 70"]);
+  // So does one whose answer broke off, and whom no other engine took.
+  expect(ended(["broken", "unreachable"], 5)).toEqual([]);
+  expect(ended(["timeout", "broken", "busy"], 5)).toEqual(["engine-0 timeout 70"]);
 });
 
 test("where nothing is charged, all attempts were in vain", () => {
