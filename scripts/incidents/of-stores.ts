@@ -8,7 +8,7 @@ import { type Site, sound } from "./site.ts";
 
 const frozen: Incident = {
   what: "Postgres hangs",
-  alerts: ["SluiceStorageUnavailable", "SluiceSettlementsWaiting"],
+  alerts: ["SluiceStorageUnavailable", "SluiceSettlementsWaiting", "SluiceNotReady"],
   async begin(site) {
     const { nodes, postgres } = site;
     const [first] = nodes;
@@ -28,6 +28,7 @@ const frozen: Incident = {
         );
         return {
           SluiceSettlementsWaiting: ["`ledger_unreachable` in the log", logs(first, "ledger_unreachable")],
+          SluiceNotReady: ["/readyz?verbose says not_ready", verbose.includes("not_ready")],
           SluiceStorageUnavailable: [
             "*Failures* counts connection, and /readyz?verbose names the database",
             areCut && /database/.test(verbose) && verbose.includes("not_ready"),

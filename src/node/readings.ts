@@ -1,7 +1,9 @@
 /** The gauges of a node, which are read for each scrape. */
 import type { Bounds } from "../core/http/bounds.ts";
 import type { Lifecycle } from "../core/http/frame.ts";
+import { isFailing } from "../core/operations/health.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
+import type { Readiness } from "../features/upkeep/readiness.ts";
 import type { Database } from "../stores/postgres/database.ts";
 import type { Admitting } from "./admitting.ts";
 import type { Authentication } from "./authentication.ts";
@@ -17,16 +19,19 @@ interface Read {
   engines: Engines;
   database: Pick<Database, "inUse">;
   configurationHash(): string;
+  readiness: Pick<Readiness, "results">;
 }
 
 export function readings(metrics: Metrics, parts: Read): void {
-  const { lifecycle, bounds, authentication, admission, stores, engines, database, configurationHash } = parts;
+  const { lifecycle, bounds, authentication, admission, stores, engines, database, configurationHash, readiness } =
+    parts;
   const { read } = metrics;
   metrics.routes(engines.routes, engines.loads);
   metrics.tallies(engines.tallies.read);
   metrics.addresses(engines.addresses);
   metrics.shares(engines.shares);
   metrics.drains(() => engines.drained.drains);
+  read("node_ready", () => (readiness.results().some(isFailing) ? 0 : 1));
   read("configuration_info", () => [[{ hash: configurationHash() }, 1]]);
   read("http_open_requests", () => lifecycle.openCount);
   read("http_open_streams", () => lifecycle.streamCount);

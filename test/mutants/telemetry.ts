@@ -6,6 +6,14 @@ const rule = "docs/design/service.md, What a node tells of itself";
 
 export const telemetry: Mutant[] = [
   {
+    name: "a node whose probe fails tells Prometheus that it is ready",
+    file: "src/node/readings.ts",
+    find: "readiness.results().some(isFailing) ? 0 : 1",
+    replace: "readiness.results().every(isFailing) ? 0 : 1",
+    caughtBy: ["test/core/http/life.test.ts > a node > lets a stream finish at SIGTERM"],
+    rule: "docs/operating.md, SluiceNotReady",
+  },
+  {
     name: "a prompt that was paid for counts as in vain where no other engine goes on",
     file: "src/features/telemetry/uncharged.ts",
     find: ".slice(0, isCharged ? -1 : costly.length)",

@@ -62,9 +62,12 @@ describe("a node", () => {
   });
 
   test("lets a stream finish at SIGTERM, says not ready meanwhile, and exits 0", async () => {
+    const metrics = async () => (await service.fetch("/metrics", { key: null })).text();
+    expect(await metrics()).toContain("\nnode_ready 1\n");
     const events = eventsOf(await streamed(service, "echo tps=40", words(40)));
     service.signal("SIGTERM");
     await until(async () => (await service.fetch("/readyz", { key: null })).status === 503, 2_000, "/readyz to say no");
+    expect(await metrics()).toContain("\nnode_ready 0\n");
     const alive = await service.fetch("/livez", { key: null });
     expect(alive.status).toBe(200);
     // `connection: close` makes the client's next request use a new connection, which may lead to another node.

@@ -97,6 +97,11 @@ export const nodeMetrics = {
     across: "worker",
     help: "When the process began, in Unix seconds.",
   },
+  node_ready: {
+    type: "gauge",
+    across: "max",
+    help: "Whether (1 or 0) /readyz succeeds.",
+  },
   node_workers: {
     type: "gauge",
     across: "max",
