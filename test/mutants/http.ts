@@ -5,6 +5,14 @@ const life = "test/core/http/life.test.ts";
 
 export const http: Mutant[] = [
   {
+    name: "a request that was refused for want of room has no receipt",
+    file: "src/core/operations/serve-operation.ts",
+    find: 'if (status >= 500 && code !== "overloaded" && code !== "draining") return;',
+    replace: "if (status >= 500) return;",
+    caughtBy: ["test/core/http/kept-edges.test.ts > one more than answers.open_max"],
+    rule: "docs/design/usage.md, Receipts",
+  },
+  {
     name: "the log keeps back why a run failed behind the status of its stream",
     file: "src/core/http/call.ts",
     find: "if (fault !== null && fault.status >= 500) notes.cause",

@@ -160,7 +160,7 @@ export const requestVerbs = [
       const isOthers = person !== null && key?.personId !== person;
       if (owner === undefined || !isInSight(owner) || isOthers) {
         fail(
-          `There is no request ${id}. Records are kept for 13 months, and those of refused requests for 30 days. Requests without a valid key are not recorded.`,
+          `There is no request ${id}. Records are kept for 13 months, and those of refused requests for 30 days. Requests without a valid key, or that a failing store refused, are not recorded.`,
           "resource_not_found",
         );
       }

@@ -142,8 +142,8 @@ function refused(dependencies: Dependencies, call: Call, operation: MeteredOpera
   const { source, organization, key, model, stream } = call.notes;
   if (source !== undefined || organization === undefined || key === undefined) return;
   dependencies.metrics.decision("refused", code);
-  // A failure because of a defect or an outage (5xx) is not a refusal.
-  if (status >= 500) return;
+  // A failure because of a defect or an outage is not a refusal; one for want of room, or in a drain, is.
+  if (status >= 500 && code !== "overloaded" && code !== "draining") return;
   dependencies.refused.add({
     requestId: call.requestId,
     organizationId: organization,

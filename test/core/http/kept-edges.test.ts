@@ -77,6 +77,9 @@ test("one more than answers.open_max gets 503, and a place is free when one ends
   );
   const refused = await ask(idempotencyKey(), "tokens=4");
   expect([refused.status, refused.headers.get("retry-after"), await codeOf(refused)]).toEqual([503, "5", "overloaded"]);
+  // Whoever quotes the id of such a refusal finds it.
+  const receipt = await endedReceipt(service, requestIdOf(refused));
+  expect([receipt.outcome, receipt.error_code]).toEqual(["refused", "overloaded"]);
   // Requests without an idempotency key have no such limit.
   const unkept = await service.post("/v1/chat/completions", { model, messages: says("tokens=4") });
   expect([unkept.status, service.engine.counts.requests]).toEqual([200, before + open_max + 1]);
