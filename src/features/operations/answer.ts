@@ -147,13 +147,13 @@ class Pouring implements Bun.UnderlyingSource<Uint8Array> {
 
   #fail(controller: ReadableStreamDefaultController<Uint8Array>, fault: Fault): void {
     if (this.#isClosed) return;
-    this.#close();
+    this.#close(fault);
     controller.error(fault);
   }
 
-  #close(): void {
+  #close(fault?: Fault): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#owner.closed();
+    this.#owner.closed(fault);
   }
 }

@@ -8,7 +8,7 @@ import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json, jsonText } from "../../core/http/json.ts";
 import { eventStream, type StreamedAnswer } from "../../core/http/stream.ts";
 import type { StreamOwner } from "../../core/http/streamed-body.ts";
-import { asFault } from "../../core/inference/fault.ts";
+import { asFault, type Fault } from "../../core/inference/fault.ts";
 import type { Adapter, InferenceWire } from "../../core/operations/adapter.ts";
 import type { ResponseIdentity } from "../../core/protocol/codec.ts";
 import { comment } from "../../core/sse/decode.ts";
@@ -115,7 +115,8 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
         if (isOver || text !== "") return;
       }
     } catch (thrown) {
-      this.#end(controller, this.#options.ending.end(asFault(thrown), this.#earlier.name.requestId));
+      const fault = asFault(thrown);
+      this.#end(controller, this.#options.ending.end(fault, this.#earlier.name.requestId), fault);
     }
   }
 
@@ -129,16 +130,16 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
     this.#close();
   }
 
-  #end(controller: ReadableStreamDefaultController<Uint8Array>, failure: string): void {
+  #end(controller: ReadableStreamDefaultController<Uint8Array>, failure: string, fault?: Fault): void {
     if (this.#isClosed) return;
-    this.#close();
+    this.#close(fault);
     controller.enqueue(encoder.encode(failure));
     controller.close();
   }
 
-  #close(): void {
+  #close(fault?: Fault): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#owner.closed();
+    this.#owner.closed(fault);
   }
 }
