@@ -164,8 +164,10 @@ const forgetful: Incident = {
   async begin(site) {
     const db = await own(site, "forgetful");
     const node = await site.another({ database: "forgetful" });
-    const settled = { model: sound, directives: "tokens=4" };
-    await asking(node, settled);
+    // A rise is seen only of a series that a scrape has seen before.
+    const none = `usage_receipts_lost_total{instance="${node.target}"} == 0`;
+    await until(() => has(site, none), 30_000, "a scrape of the node");
+    await asking(node, { model: sound, directives: "tokens=4" });
     const deleted = "delete from usage_record returning 1";
     await until(async () => (await db.query(deleted)).length > 0, 10_000, "a record");
     return {
