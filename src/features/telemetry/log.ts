@@ -74,8 +74,8 @@ export function logTo({ write, worker, clock, settings, probes, hidden = () => [
     event(of, event, fields = {}) {
       if (!isWanted(of) || !flood.admits(event)) return;
       const { cause } = fields;
-      const shown = typeof cause === "string" ? { ...fields, cause: withoutEngines(cause, hidden()) } : fields;
-      keep(masked(lineOf(settings().format, { ...head(of), event, ...shown })));
+      const safe = typeof cause === "string" ? { ...fields, cause: withoutEngines(cause, hidden()) } : fields;
+      keep(masked(lineOf(settings().format, { ...head(of), event, ...safe })));
     },
     flush() {
       flood.flush();
