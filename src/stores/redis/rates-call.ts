@@ -11,6 +11,8 @@ export class RatesCall {
   /** The keys of the call, each once. Their positions are counted from 1, as in Lua. */
   readonly keys: string[] = [];
   readonly takes: TakeAsked[] = [];
+  /** Resolved when the call is sent, with what Redis will answer. */
+  readonly replies = Promise.withResolvers<readonly TakeReply[]>();
   readonly #askers: PromiseWithResolvers<TakeReply>[] = [];
   readonly #places = new Map<string, number>();
   readonly #prefix: string;

@@ -2,9 +2,10 @@
  * Sliding rates in Redis, for many nodes: one script (rates-script.ts), which counts a request either for all of its
  * organization, its team and its key, or for none of them. The requests of one turn of the event loop are sent in one
  * call, with the corrections of requests that ended (waiting-changes.ts), and are decided one by one, in their order;
- * those that come while a call is under way are sent together when it is over. All keys of an organization have its
- * hash tag; on a cluster, where all keys of a call must have the same tag, each organization has a call of its own. A
- * subject has a single key, so that Redis, when it runs out of memory, forgets all of a subject's counts or none.
+ * those that come while a call to a single server is under way are sent together when it is over. All keys of an
+ * organization have its hash tag; on a cluster, where all keys of a call must have the same tag, each organization has
+ * a call of its own. A subject has a single key, so that Redis, when it runs out of memory, forgets all of a subject's
+ * counts or none.
  *
  * Every call is sent at most once. A call without an answer within its deadline counts as failed, even if Redis still
  * carries it out. Then too much may be counted for a minute. Too little is counted only if the request then uses more
@@ -20,7 +21,7 @@ import { ratesScript, type SubjectReply, type TakeReply } from "./rates-script.t
 import { type CarriedChanges, type Change, waitingChanges } from "./waiting-changes.ts";
 
 export interface RedisRatesOptions {
-  /** How long a call waits for an answer. A later answer is ignored. */
+  /** How long a request waits for an answer, the call before its own included. A later answer is ignored. */
   answer_ms?: number;
   /** How long a correction waits for a request that it can be sent with. */
   wait_ms?: number;
@@ -48,7 +49,10 @@ export function redisRates(
    * organization's id on a cluster, and empty on a single server, where all organizations share a call.
    */
   const leaving = new Map<string, RatesCall>();
-  /** The call that was sent last and is not over. The keys are those of `leaving`. */
+  /**
+   * The call to a single server that was sent last and is not over, under the same key. A cluster's calls are not here,
+   * and hold back none, because the driver already sends together what comes during one.
+   */
   const underway = new Map<string, RatesCall>();
   let isTurnAsked = false;
   const waiting = waitingChanges({
@@ -63,31 +67,24 @@ export function redisRates(
 
   async function send(call: RatesCall, changes: readonly Change[]): Promise<readonly TakeReply[]> {
     const asked = call.asked(options.now_ms?.() ?? null, changes);
-    return JSON.parse((await script(call.keys, [asked])) as string);
+    const replies: unknown = JSON.parse((await script(call.keys, [asked])) as string);
+    if (!Array.isArray(replies)) throw new Error("Redis answered the rates with something else than a list");
+    return replies;
   }
 
   /** Sends a call, with all corrections that wait for it. */
   function depart(together: string, call: RatesCall): void {
     leaving.delete(together);
-    underway.set(together, call);
+    if (together === "") underway.set(together, call);
     const carried: CarriedChanges | null = waiting.take(together);
-    const answer = send(call, carried?.changes ?? []);
-    if (carried) void answer.then(carried.done, carried.done);
-    within(answer, answer_ms, "Redis").then(
-      (replies) => {
-        call.answered(replies);
-        follow(together, call, null);
-      },
-      (cause: unknown) => {
-        call.failed(cause);
-        follow(together, call, cause);
-      },
-    );
+    const replies = send(call, carried?.changes ?? []);
+    if (carried) void replies.then(carried.done, carried.done);
+    call.replies.resolve(replies);
   }
 
   /**
-   * Sends what waited for the end of this call. If Redis did not answer, the waiting call fails too, because it would
-   * otherwise wait for twice the time.
+   * Sends what waited for the end of this call. If Redis did not answer, the waiting call fails too, because Redis
+   * would hardly answer it within the rest of its time.
    */
   function follow(together: string, over: RatesCall, failure: unknown): void {
     if (underway.get(together) !== over) return;
@@ -97,7 +94,7 @@ export function redisRates(
     if (failure === null || failure instanceof ReplyError) depart(together, next);
     else {
       leaving.delete(together);
-      next.failed(failure);
+      next.replies.reject(failure);
     }
   }
 
@@ -115,6 +112,17 @@ export function redisRates(
     }
     const call = new RatesCall(prefix);
     leaving.set(together, call);
+    within(call.replies.promise, answer_ms, "Redis").then(
+      (replies) => {
+        call.answered(replies);
+        follow(together, call, null);
+      },
+      (cause: unknown) => {
+        if (leaving.get(together) === call) leaving.delete(together);
+        call.failed(cause);
+        follow(together, call, cause);
+      },
+    );
     return call;
   }
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 import fc from "fast-check";
 import { Redis, ReplyError } from "ioredis";
 import type { RateAnswer, RateSubject, Rates } from "../../../src/core/store/rates.ts";
+import { within } from "../../../src/core/time/cancellation.ts";
 import { type RedisConnection, redisConnection } from "../../../src/stores/redis/connection.ts";
 import { redisRates } from "../../../src/stores/redis/rates.ts";
 import type { TakeReply } from "../../../src/stores/redis/rates-script.ts";
@@ -107,24 +108,33 @@ test("a call that fails has failed for each request in it, and for no other", as
   expect(calls).toEqual([3, 3]);
 });
 
-/** Rates over a Redis that answers when the test says so. `refuses`: the error that it answers with. */
-function heldBack(answer_ms: number) {
-  const sent: { requests: number; answer(refuses?: Error): void }[] = [];
+/**
+ * Rates over a Redis that answers when the test says so. `other`: an error, or a text that it answers with in the place
+ * of counts.
+ */
+function heldBack(answer_ms: number, isOneServer = true) {
+  const sent: { requests: number; answer(other?: Error | string): void }[] = [];
   const redis: Pick<RedisConnection, "script" | "isOneServer"> = {
-    isOneServer: () => true,
+    isOneServer: () => isOneServer,
     script: () => (_, words) => {
       const { promise, resolve, reject } = Promise.withResolvers<string>();
       const [, , takes] = JSON.parse(words[0]!) as [unknown, unknown, unknown[]];
       const reply: TakeReply = [1, 1, [[1, 1, 0, 0, 0, 1, 0]]];
       const replies = JSON.stringify(takes.map(() => reply));
-      sent.push({ requests: takes.length, answer: (refuses) => (refuses ? reject(refuses) : resolve(replies)) });
+      sent.push({
+        requests: takes.length,
+        answer: (other = replies) => (other instanceof Error ? reject(other) : resolve(other)),
+      });
       return promise;
     },
   };
   const rates = redisRates(redis, { answer_ms, wait_ms: 60_000 });
-  const take = () => rates.take(requestOf(newOrganizationId(), 5)).then(({ answer }) => answer);
+  const take = (organizationId = newOrganizationId()) =>
+    rates.take(requestOf(organizationId, 5)).then(({ answer }) => answer);
   return { sent, take, isSent: (calls: number) => until(() => sent.length === calls, 10_000, `${calls} calls`) };
 }
+/** Waits for so long, counted as the deadlines are. */
+const countedDown = (wait_ms: number) => within(new Promise(() => {}), wait_ms, "nobody").catch(() => {});
 const turnOfLoop = () => new Promise((resolve) => setImmediate(resolve));
 
 test("what is asked in several turns while a call is under way goes in one call, when that is over", async () => {
@@ -178,6 +188,44 @@ test("what waits for a call without an answer fails with it, and what comes afte
   const failures = await Promise.all([first, take()].map((one) => one.catch(String)));
   for (const failure of failures) expect(failure).toContain("did not answer");
   expect(sent).toHaveLength(1);
+  const later = take();
+  await isSent(2);
+  sent[1]!.answer();
+  expect(await later).toBe("taken");
+});
+
+test("what waits for a call is answered or given up in the time that a call has, the wait included", async () => {
+  const { sent, take, isSent } = heldBack(600);
+  const ends: string[] = [];
+  const first = take();
+  await isSent(1);
+  const waited = take().catch(() => ends.push("what waited"));
+  await countedDown(400);
+  sent[0]!.answer();
+  expect(await first).toBe("taken");
+  await isSent(2);
+  // Of the 600 ms, 200 are left. The other countdown begins later, and stands still when this one does.
+  await Promise.all([waited, countedDown(400).then(() => ends.push("400 ms more"))]);
+  expect(ends).toEqual(["what waited", "400 ms more"]);
+});
+
+test("what an organization asks of a cluster waits for no call", async () => {
+  const { sent, take, isSent } = heldBack(10_000, false);
+  const organizationId = newOrganizationId();
+  const first = take(organizationId);
+  await isSent(1);
+  const next = take(organizationId);
+  await isSent(2);
+  for (const call of sent) call.answer();
+  expect(await Promise.all([first, next])).toEqual(["taken", "taken"]);
+});
+
+test.each(["null", "7", "none"])("an answer without counts (%s) holds up nothing that comes later", async (text) => {
+  const { sent, take, isSent } = heldBack(10_000);
+  const first = take().catch(() => "failed");
+  await isSent(1);
+  sent[0]!.answer(text);
+  expect(await first).toBe("failed");
   const later = take();
   await isSent(2);
   sent[1]!.answer();
