@@ -133,6 +133,22 @@ export const memory: Mutant[] = [
     rule: ownRule,
   },
   {
+    name: "a small member that repeats a large one's name is not seen",
+    file: "src/core/body/own-bytes.ts",
+    find: "isNamedOnce ? bytes_min : 0",
+    replace: "bytes_min",
+    caughtBy: [`${ownBytes} > a name that repeats is written anew`],
+    rule: ownRule,
+  },
+  {
+    name: "the number of members that is remembered is another",
+    file: "src/core/body/own-bytes.ts",
+    find: "membersOfSame.set(written, members)",
+    replace: "membersOfSame.set(written, members + 1)",
+    caughtBy: [`${ownBytes} > whose value came with other requests`],
+    rule: ownRule,
+  },
+  {
     name: "what stands between members that are handed on goes with them",
     file: "src/core/body/own-bytes.ts",
     find: "if (last && last.to + 1 === from)",

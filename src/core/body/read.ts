@@ -65,7 +65,7 @@ type HoldBytes = (bytes: number) => void;
 /** The parts of a request that are read here. */
 type Sent = Pick<Request, "headers" | "body" | "bytes">;
 
-/** Returns a promise only if the body has not arrived, or is not small. */
+/** Returns a promise unless the body is small, plain and of announced size, and has arrived. */
 export function readJson(request: Sent, limits: BodyLimits, hold: HoldBytes, reading: Reading = {}): Soon<ReadBody> {
   const { headers } = request;
   const announced = Number(headers.get("content-length") ?? 0);

@@ -94,8 +94,8 @@ export interface Input<Required, Params extends TObject, Query extends TObject, 
 }
 
 /**
- * The body of a request. `schema` describes it. `read` reads the body within bounds, checks it, and throws the Fault of
- * its first offence; it returns a promise only if it has to wait.
+ * The body of a request. `schema` describes it. `read` reads the body within bounds and checks it. It throws, or rejects
+ * with, the Fault of the body's first offence. A small body that has arrived may be returned without a promise.
  */
 export interface RequestBody<Body> {
   schema: TSchema;

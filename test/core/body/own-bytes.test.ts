@@ -149,7 +149,8 @@ describe("a list", () => {
   });
 
   test("whose value came with other requests is compared with each one's own bytes", () => {
-    const schema = { type: "object", properties: { path: { type: "string" } } };
+    const properties = Object.fromEntries(Array.from({ length: 8 }, (_, at) => [`p${at}`, { type: "string" }]));
+    const schema = { type: "object", properties };
     const [plain, repeated] = [JSON.stringify(schema), JSON.stringify(schema).replace("{", '{"type":"array",')];
     const handed = [plain, repeated, plain].map((bytes) => {
       const own = ownOf(`{"tools":[{"schema":${bytes}}]}`, [], { tools: [{ schema }] });
@@ -192,6 +193,18 @@ describe("a text", () => {
     expect(handed).toEqual([]);
     expect(JSON.parse(question)).toEqual(asked);
   });
+});
+
+test.each([
+  ["first", (large: string, small: string) => [large, small]],
+  ["last", (large: string, small: string) => [small, large]],
+] as const)("a name that repeats is written anew, however small one of the two: the large one %s", (_, ordered) => {
+  const [one, two] = ordered(`"system":"${"x".repeat(5_000)}"`, '"system":"short"');
+  const text = `{${one},"model":"acme/one",${two}}`;
+  const asked = { model: "engine", system: JSON.parse(text).system };
+  const { handed, text: question } = sent(ownOf(text), asked, singleForms, 4096);
+  expect(handed).toEqual([]);
+  expect(JSON.parse(question)).toEqual(asked);
 });
 
 test("what stands between members that are handed on is left out", () => {
