@@ -676,6 +676,14 @@ export const ledger: Mutant[] = [
     rule: "docs/design/metering.md, Partitions",
   },
   {
+    name: "checks compare what was deleted while a clock was ahead",
+    file: audit,
+    find: "greatest(store_now() - interval '12 months', dropped_until)",
+    replace: "store_now() - interval '12 months'",
+    caughtBy: [`${book} what was deleted while a clock was ahead`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
     name: "the upkeep reads a whole table to find what is old",
     file: "src/stores/postgres/partitions.ts",
     find: ', enable_seqscan: "off"',

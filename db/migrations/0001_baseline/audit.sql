@@ -7,7 +7,8 @@
 -- window's records), seals (tallies of windows that were found right) and roll-ups. `sealed_until` is how far the audit
 -- log's chain vouches for the records. The row also has the findings of the last check, for nodes that did not check
 -- themselves. `ahead` is added to the numbers of transactions; 0 on the server on which the database was made. `upkept_at` is
--- the time by which the upkeep tells what is old (usage_upkeep_goes_on).
+-- the time by which the upkeep tells what is old (usage_upkeep_goes_on); by it, records of requests that ended before
+-- `dropped_until` may be gone.
 create table usage_audit (
   id boolean primary key default true check (id),
   ahead bigint not null default 0,
@@ -16,11 +17,17 @@ create table usage_audit (
   looked_at timestamptz,
   differing integer not null default 0,
   unsealed integer not null default 0,
-  upkept_at timestamptz not null default store_now()
+  upkept_at timestamptz not null default store_now(),
+  dropped_until timestamptz not null default '-infinity'
 );
 
 insert into usage_audit (read_until, sealed_until)
 select now.id, now.id from (select pg_current_xact_id()::text::bigint) now (id);
+
+-- The time from which checks compare. From then on nothing has been deleted, also not while the store's clock was ahead.
+create function usage_checked_from() returns timestamptz
+  language sql stable parallel safe
+  as $$ select greatest(store_now() - interval '12 months', dropped_until) from usage_audit $$;
 
 -- On a server whose transaction numbers are lower than those that the audit has read (the database was restored there), raises
 -- `ahead`, so that new records get numbers above those of all records. Returns `ahead`. The lock on the row excludes a
@@ -296,7 +303,7 @@ create function usage_differences(scope text default 'sealed', unread bigint def
         coalesce(s.holding, 0) as holding
       from totals w
       full join sums s on s.subject_id = w.subject_id and s.kind = w.kind and s.starts_at = w.starts_at
-      where coalesce(w.starts_at, s.starts_at) > (select store_now() - interval '12 months')
+      where coalesce(w.starts_at, s.starts_at) > (select usage_checked_from())
         and (coalesce(w.used, 0) <> coalesce(s.recorded, 0) or coalesce(w.held, 0) <> coalesce(s.holding, 0))
       union all
       select r.subject_id, 'running', null, 0, 0, r.running, r.holds from usage_miscounted() r

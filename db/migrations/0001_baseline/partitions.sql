@@ -53,20 +53,22 @@ create function usage_attach(partition text) returns void
       usage_record_id(starts), usage_record_id((starts at time zone 'UTC' + interval '1 month') at time zone 'UTC'));
   end $$;
 
+-- The time by which the upkeep decides what is old: never later than the store's clock.
+create function usage_upkept_at() returns timestamptz
+  language sql stable parallel safe
+  as $$ select least(store_now(), upkept_at) from usage_audit $$;
+
 -- Moves the upkeep's own time on to the store's, by a day a round at most, and returns how many days are left. Deleting what
 -- is old cannot be undone, so a clock that is years ahead until somebody notices must not make everything old at once.
 create function usage_upkeep_goes_on() returns integer
   language sql volatile
   as $$
     update usage_audit a set upkept_at = greatest(a.upkept_at, least(clock.at, a.upkept_at + interval '1 day'))
-    from (select store_now() as at offset 0) clock
-    returning date_part('day', clock.at - least(clock.at, a.upkept_at))::integer
+    from (select store_now() as at offset 0) clock;
+    update usage_audit set dropped_until = greatest(dropped_until, usage_upkept_at() - interval '13 months')
+    where exists (select from usage_rolled r where r.starts_at < (select usage_upkept_at() - interval '13 months'));
+    select date_part('day', store_now() - usage_upkept_at())::integer
   $$;
-
--- The time by which the upkeep decides what is old: never later than the store's clock.
-create function usage_upkept_at() returns timestamptz
-  language sql stable parallel safe
-  as $$ select least(store_now(), upkept_at) from usage_audit $$;
 
 -- Drops a month that ended longer ago than records are kept, for callers that cannot detach it concurrently: the whole
 -- table is then locked for a moment. No caller can drop more than is due (deploy/roles.sql). A month stays if it has

@@ -276,7 +276,8 @@ create function usage_seal_day(day timestamptz)
   end $$;
 
 -- Records that the audit has read, but that are in no roll-up: their day has no row in usage_rolled, or their transactions
--- are outside of those that this row names.
+-- are outside of those that this row names. Days that have no roll-ups any more are left out: records with the ID of a node
+-- whose clock is years ahead are kept for longer.
 create function usage_unrolled(since bigint, until bigint)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
@@ -288,7 +289,8 @@ create function usage_unrolled(since bigint, until bigint)
     from usage_recorded_hours(since, until, '-infinity', 'infinity') h
     cross join lateral (select date_bin('1 day', h.starts_at, '2000-01-01Z') as day) d
     left join usage_rolled u on u.starts_at = d.day
-    where u.starts_at is null or h.first_xact < u.first_xact or h.last_xact > u.last_xact
+    where d.day > (select usage_checked_from())
+      and (u.starts_at is null or h.first_xact < u.first_xact or h.last_xact > u.last_xact)
     group by 1, 3
   $$;
 

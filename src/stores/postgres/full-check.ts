@@ -25,7 +25,7 @@ export async function checkYear(db: Database, isFull: boolean): Promise<LedgerDi
     `select d.day from (
        select starts_at as day from usage_rolled where $1 or sealed_at is null
        union select starts_at from usage_day where $1
-     ) d where d.day > store_now() - interval '12 months' order by 1`,
+     ) d where d.day > usage_checked_from() order by 1`,
     [isFull],
   );
   if (isFull) differences.push(...(await passDifferences(db, pace)));

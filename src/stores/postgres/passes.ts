@@ -89,7 +89,8 @@ async function passOver(db: Pick<Transaction, "query">, span: Span, pace: PieceT
 /** Compares the records with the entries of the chain that attest them, and finds where the chain itself is broken. */
 export async function passDifferences(db: Database, pace: PieceTimes): Promise<LedgerDifference[]> {
   const [now] = await db.query<{ sealed: number; dropped: string }>(
-    `select sealed_until as sealed, to_char(store_now() at time zone 'UTC' - interval '${months_kept + 1} months', 'YYYY-MM') as dropped
+    `select sealed_until as sealed, to_char(greatest(store_now() - interval '${months_kept} months', dropped_until)
+       at time zone 'UTC' - interval '1 month', 'YYYY-MM') as dropped
      from usage_audit`,
   );
   const differences: LedgerDifference[] = [];

@@ -790,4 +790,35 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
     await store.db.query("update usage_audit set upkept_at = 'infinity'");
     await maintained("2043-01-01T00:00:00Z");
   });
+
+  test("what was deleted while a clock was ahead is no difference after it was set back, nor an ID of a node's own far future", async () => {
+    const organization = await store.newOrganization();
+    const servedAt = async (at: string, idAt = at) => {
+      await store.setClock(new Date(at));
+      await serve(admitOf(organization, { requestId: requestIdAt(idAt) }), 5);
+    };
+    await servedAt("2050-06-15T12:00:00Z");
+    await servedAt("2050-07-15T12:00:00Z", "2093-01-15T12:00:00Z");
+    await servedAt("2051-05-10T12:00:00Z");
+    expect(await book.check(true)).toEqual([]);
+    await book.audit();
+    // The clock has gained nearly four months, a day at a time. Records of 2050-06 are then gone, but not their windows.
+    await store.setClock(new Date("2055-05-10T12:00:00Z"));
+    await store.db.query("update usage_audit set upkept_at = '2051-08-31T12:00:00Z'");
+    await book.maintain();
+    await store.setClock(new Date("2051-05-10T13:00:00Z"));
+    expect(
+      await store.db.query("select 1 from usage_record where organization_id = $1", [uuidOf(organization, "org_")]),
+    ).toHaveLength(2);
+    expect(await book.check(true)).toEqual([]);
+    expect(await book.audit()).toMatchObject({ differing: 0 });
+    // What is younger is still compared.
+    await store.db.query("update usage_day set nanos = nanos + 1 where starts_at > '2051-01-01'");
+    expect(await book.check(true)).not.toEqual([]);
+    await store.db.query("update usage_day set nanos = nanos - 1 where starts_at > '2051-01-01'");
+    await store.db.query("update usage_audit set upkept_at = 'infinity'");
+    await store.setClock(new Date("2053-01-01T00:00:00Z"));
+    await book.maintain();
+    expect(await book.check(true)).toEqual([]);
+  });
 });
