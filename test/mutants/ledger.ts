@@ -566,8 +566,8 @@ export const ledger: Mutant[] = [
   {
     name: "a full check takes the roll-ups' word for what they were made of",
     file: rollups,
-    find: "where u.starts_at is null or h.first_xact",
-    replace: "where h.first_xact",
+    find: "(u.starts_at is null or h.first_xact",
+    replace: "(h.first_xact",
     caughtBy: [`${rolled} records that were read`],
     rule: "docs/design/metering.md, Roll-ups",
   },
@@ -670,9 +670,25 @@ export const ledger: Mutant[] = [
   {
     name: "a clock that is years ahead for an hour makes all records old",
     file: partitions,
-    find: "least(clock.at, a.upkept_at + interval '1 day')",
+    find: "least(clock.at, coalesce(a.upkept_at, clock.at) + interval '1 day')",
     replace: "clock.at",
     caughtBy: [`${book} a clock that is years ahead`],
+    rule: "docs/design/metering.md, Partitions",
+  },
+  {
+    name: "each start of a node moves the upkeep's clock on by a day",
+    file: partitions,
+    find: "where a.upkept_by is null or abs(extract(epoch from clock.at - a.upkept_by)) >= 3000",
+    replace: "where true",
+    caughtBy: [`${book} a clock that is years ahead`],
+    rule: "docs/design/metering.md, Partitions",
+  },
+  {
+    name: "a database's first upkeep takes its making for the last one",
+    file: audit,
+    find: "  upkept_at timestamptz,",
+    replace: "  upkept_at timestamptz default store_now(),",
+    caughtBy: ["test/stores/postgres/partitions.test.ts > upkeep the first upkeep"],
     rule: "docs/design/metering.md, Partitions",
   },
   {

@@ -7,8 +7,8 @@
 -- window's records), seals (tallies of windows that were found right) and roll-ups. `sealed_until` is how far the audit
 -- log's chain vouches for the records. The row also has the findings of the last check, for nodes that did not check
 -- themselves. `ahead` is added to the numbers of transactions; 0 on the server on which the database was made. `upkept_at` is
--- the time by which the upkeep tells what is old (usage_upkeep_goes_on); by it, records of requests that ended before
--- `dropped_until` may be gone.
+-- the time by which the upkeep tells what is old (usage_upkeep_goes_on), null before the first upkeep. It was last moved at
+-- `upkept_by`. By it, records of requests that ended before `dropped_until` may be gone.
 create table usage_audit (
   id boolean primary key default true check (id),
   ahead bigint not null default 0,
@@ -17,7 +17,8 @@ create table usage_audit (
   looked_at timestamptz,
   differing integer not null default 0,
   unsealed integer not null default 0,
-  upkept_at timestamptz not null default store_now(),
+  upkept_at timestamptz,
+  upkept_by timestamptz,
   dropped_until timestamptz not null default '-infinity'
 );
 

@@ -53,18 +53,20 @@ create function usage_attach(partition text) returns void
       usage_record_id(starts), usage_record_id((starts at time zone 'UTC' + interval '1 month') at time zone 'UTC'));
   end $$;
 
--- The time by which the upkeep decides what is old: never later than the store's clock.
+-- The time by which the upkeep decides what is old: never later than the store's clock. Before the first upkeep nothing is.
 create function usage_upkept_at() returns timestamptz
   language sql stable parallel safe
-  as $$ select least(store_now(), upkept_at) from usage_audit $$;
+  as $$ select least(store_now(), coalesce(upkept_at, '-infinity')) from usage_audit $$;
 
--- Moves the upkeep's own time on to the store's, by a day a round at most, and returns how many days are left. Deleting what
--- is old cannot be undone, so a clock that is years ahead until somebody notices must not make everything old at once.
+-- Moves the upkeep's own time on to the store's, by a day an hour at most, however many nodes there are and however often
+-- they start; returns how many days are left. Deleting what is old cannot be undone, so a clock that is years ahead until
+-- somebody notices must not make everything old at once. When the clock is set back, so is the upkeep's time.
 create function usage_upkeep_goes_on() returns integer
   language sql volatile
   as $$
-    update usage_audit a set upkept_at = greatest(a.upkept_at, least(clock.at, a.upkept_at + interval '1 day'))
-    from (select store_now() as at offset 0) clock;
+    update usage_audit a set upkept_at = least(clock.at, coalesce(a.upkept_at, clock.at) + interval '1 day'), upkept_by = clock.at
+    from (select store_now() as at offset 0) clock
+    where a.upkept_by is null or abs(extract(epoch from clock.at - a.upkept_by)) >= 3000;
     update usage_audit set dropped_until = greatest(dropped_until, usage_upkept_at() - interval '13 months')
     where exists (select from usage_rolled r where r.starts_at < (select usage_upkept_at() - interval '13 months'));
     select date_part('day', store_now() - usage_upkept_at())::integer

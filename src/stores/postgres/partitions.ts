@@ -55,7 +55,7 @@ async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
 }
 
 /**
- * Moves the upkeep's own time on by a day at most. By this time the upkeep decides what is old. If the clock has jumped
+ * Moves the upkeep's own time on, by a day an hour at most. By this time the upkeep decides what is old. If the clock has jumped
  * further, returns a text about what is not deleted yet.
  */
 async function goOn(lane: Lane): Promise<string[]> {

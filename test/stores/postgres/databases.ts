@@ -88,12 +88,12 @@ export async function setClock(db: Pick<Database, "exec" | "query">, at: Date | 
     await db.exec(`
       create table if not exists test_clock (at timestamptz);
       create or replace function store_now() returns timestamptz language sql volatile set enable_seqscan = on
-        as $$ select coalesce((select at from test_clock), date_trunc('milliseconds', clock_timestamp())) $$;
-      update usage_audit set upkept_at = 'infinity'`);
+        as $$ select coalesce((select at from test_clock), date_trunc('milliseconds', clock_timestamp())) $$`);
     withClocks.add(db);
   }
-  // The clock is set in one statement: between two statements, another query could see the true time.
-  const set = "with was as (delete from test_clock) insert into test_clock select $1::timestamptz where $1 is not null";
+  // Sets the clock in one statement: between two statements, any other query would see the true time.
+  const set = `with was as (delete from test_clock), upkept as (update usage_audit set upkept_at = 'infinity', upkept_by = null)
+    insert into test_clock select $1::timestamptz where $1 is not null`;
   await db.query(set, [at]);
 }
 

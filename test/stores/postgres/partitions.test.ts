@@ -5,7 +5,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Database, Lane } from "../../../src/stores/postgres/database.ts";
 import type { Book } from "../../../src/stores/postgres/ledger.ts";
+import { keepUpPartitions } from "../../../src/stores/postgres/partitions.ts";
 import { admitOf, asking, openLedger, type Store } from "../../core/store/ledger-stores.ts";
+import { openDatabase } from "./databases.ts";
 
 setDefaultTimeout(60_000);
 
@@ -94,5 +96,15 @@ describe("upkeep", () => {
     expect(await book.maintain()).toEqual({ monthsAhead: 0, putOff: [] });
     await bystander.query("commit");
     expect(await book.maintain()).toMatchObject({ monthsAhead: 6 });
+  });
+
+  test("the first upkeep of a database puts nothing off, however long ago it was made, and nothing is old before it", async () => {
+    const { db, drop } = await openDatabase();
+    await db.exec(`create or replace function store_now() returns timestamptz language sql
+      as $$ select clock_timestamp() + interval '90 days' $$`);
+    expect(await db.query("select usage_upkept_at() = '-infinity' as yes")).toEqual([{ yes: true }]);
+    expect(await keepUpPartitions(db)).toEqual({ monthsAhead: 6, putOff: [] });
+    expect(await db.query("select usage_upkept_at() > now() + interval '89 days' as yes")).toEqual([{ yes: true }]);
+    await drop();
   });
 });
