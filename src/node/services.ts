@@ -79,7 +79,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
       assertOwnFiles(storage);
       const [database, { migrate, schemaOf }] = await Promise.all([connected(storage), import("../../db/migrate.ts")]);
       try {
-        const applied = await migrate(database);
+        const applied = await written(() => migrate(database));
         const schema = await schemaOf(database);
         return { applied, newer: schema.is === "newer" ? schema.beyond : [] };
       } finally {
@@ -317,7 +317,12 @@ async function openForCommand(storage: StorageSettings): Promise<Database> {
   assertOwnFiles(storage);
   const isNew = creates(storage);
   return prepared(storage, async (database) => {
-    const { assertCurrent, migrate } = await import("../../db/migrate.ts");
+    const [{ assertCurrent, migrate }, { assertWritable }] = await Promise.all([
+      import("../../db/migrate.ts"),
+      import("../stores/postgres/admits.ts"),
+    ]);
+    // Leaves a server that takes no writes, if there is another. Reading commands can do with it.
+    await assertWritable(database).catch(() => {});
     await (isNew ? migrate(database) : assertCurrent(database));
   });
 }
@@ -349,11 +354,21 @@ async function prepared(
 ): Promise<Database> {
   const database = await connected(storage, connecting);
   try {
-    await prepare(database);
+    await written(() => prepare(database));
     return database;
   } catch (error) {
     await database.close();
     throw error;
+  }
+}
+
+/** Does work that may write. A server that refuses a write is left (address.ts), so the next one is tried once. */
+async function written<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if ((error as { code?: string }).code !== "25006") throw error;
+    return work();
   }
 }
 

@@ -10,8 +10,10 @@ import { type Security, securityOf } from "./tls.ts";
 export type ServerAddress = { host: string; port: number; label: string } | { path: string; label: string };
 
 export interface Address {
-  /** The servers, in the order in which they are tried. */
+  /** The servers, in the order in which they are tried. One that was left (putLast) comes last. */
   places: ServerAddress[];
+  /** When a server was last put at the end, by `performance.now()`. */
+  movedAt_ms: number;
   security: Security;
   /** The user, the password, the database's name and the kind of server, as options of the driver. */
   login: Pick<postgres.Options<Types>, "user" | "password" | "database" | "target_session_attrs">;
@@ -29,8 +31,8 @@ const ignored = new Set(["channel_binding", "gssencmode", "krbsrvname", "sslcomp
 type Target = Address["login"]["target_session_attrs"];
 /**
  * libpq's values of `target_session_attrs`, with the value that is passed to the driver. For `read-write` and
- * `read-only` the driver would compare a setting that is the same on a primary and its standby, so `primary` and
- * `standby` are passed instead.
+ * `read-only` the driver would compare `default_transaction_read_only` alone, which is the same on a primary and its
+ * standby, so `primary` and `standby` are passed instead. A primary with that setting is left at the first write.
  */
 const targets = new Map<string, Target>([
   ["any", undefined],
@@ -63,7 +65,21 @@ export function addressOf(url: string): Address {
   };
   for (const option of ignored) options.delete(option);
   const label = `${places.map((place) => place.label).join(",")}/${database ?? ""}`;
-  return { places, security, login, settings: Object.fromEntries(options), label };
+  const movedAt_ms = Number.NEGATIVE_INFINITY;
+  return { places, movedAt_ms, security, login, settings: Object.fromEntries(options), label };
+}
+
+/** The least time between two moves, so that connections do not go in circles while no server takes writes. */
+const move_ms = 1_000;
+
+/** Puts a server at the end, unless it is there, or another was put there just now. Returns whether it was moved. */
+export function putLast(address: Address, place: ServerAddress | undefined, now_ms: number): boolean {
+  const { places, movedAt_ms } = address;
+  const at = place ? places.indexOf(place) : -1;
+  if (at < 0 || at === places.length - 1 || now_ms - movedAt_ms < move_ms) return false;
+  places.push(...places.splice(at, 1));
+  address.movedAt_ms = now_ms;
+  return true;
 }
 
 function targetOf(kind = "any"): Target {

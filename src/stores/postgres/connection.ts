@@ -8,7 +8,7 @@ import type { Socket } from "node:net";
 import postgres from "postgres";
 import { Countdown } from "../../core/time/cancellation.ts";
 import type { StoreWatcher } from "../../features/telemetry/store/watcher.ts";
-import type { Address } from "./address.ts";
+import { type Address, putLast } from "./address.ts";
 import type { Session } from "./database.ts";
 import { DatabaseError, faultOf } from "./database-error.ts";
 import { dialled } from "./dial.ts";
@@ -39,30 +39,59 @@ export interface Dialing {
   statement_ms: number;
   /** Parameters of the session. */
   settings: Record<string, string | number>;
-  /** Called once when the connection is lost, or could not be made. */
+  /** Called once when the connection is lost, could not be made, or takes no more statements. */
   lost?: () => void;
   notified?: (channel: string, payload: string) => void;
   watcher: StoreWatcher;
 }
 
+/**
+ * How long a new connection stays on a server that takes no writes. A database that is read-only for long would otherwise
+ * be dialled anew for each write.
+ */
+const stay_ms = 2_000;
+
 /** A connection that is made with its first statement. All errors are DatabaseErrors. */
 export function connectionTo(dialing: Dialing): DatabaseConnection {
   const { watcher } = dialing;
-  const state = { isLost: false, isEnded: false, hasAnswered: false, statement_ms: dialing.statement_ms };
+  const state = {
+    isLost: false,
+    /** Whether nothing more is sent. */
+    isLeft: false,
+    isEnded: false,
+    hasAnswered: false,
+    statement_ms: dialing.statement_ms,
+  };
+  const made_ms = performance.now();
   watcher.opened("postgres");
   /** Functions that fail the waiting statements: when a connection is lost, the driver leaves some waiting for ever. */
   const waiting = new Set<(why: unknown) => void>();
   const lose = (why: DatabaseError = lost()) => {
     if (state.isLost) return;
     state.isLost = true;
-    if (!state.isEnded) watcher.lost("postgres");
+    if (!state.isEnded && !state.isLeft) watcher.lost("postgres");
     places.length = 0;
     for (const fail of waiting) fail(why);
     void sql.end({ timeout: 0 });
+    retire();
+  };
+  const retire = () => {
+    if (state.isLeft) return;
+    state.isLeft = true;
     dialing.lost?.();
   };
+  const order = [...dialing.address.places];
   /** The servers that have not been tried yet. */
-  const places = [...dialing.address.places];
+  const places = [...order];
+  /**
+   * Leaves a server that takes no writes, if there is another to try first, or after a while: its host name may then
+   * lead to the primary. Statements in flight are still answered.
+   */
+  const leave = () => {
+    const now_ms = performance.now();
+    const hasMoved = putLast(dialing.address, order[order.length - places.length - 1], now_ms);
+    if (hasMoved || now_ms - made_ms >= stay_ms) retire();
+  };
   const settings = settingsOf(dialing);
   const sql = postgres(driverOptions(dialing, settings.atStart, places, lose));
   let isSet = false;
@@ -80,7 +109,7 @@ export function connectionTo(dialing: Dialing): DatabaseConnection {
   }
 
   async function answer<T>(send: () => PromiseLike<T>): Promise<T> {
-    if (state.isLost) throw lost();
+    if (state.isLeft) throw lost();
     const sent_ms = performance.now();
     const report = (failure: "connection" | "statement" | null) =>
       watcher.answered("postgres", performance.now() - sent_ms, failure);
@@ -99,12 +128,13 @@ export function connectionTo(dialing: Dialing): DatabaseConnection {
     } catch (error) {
       const failed = failure(error);
       report(faultOf(failed));
-      // 25006 means read-only: the host name led to a standby. A new connection may reach the primary.
-      if (failed.code === "25006") lose();
+      // 25006 means read-only: a standby, or a server that was made so.
+      if (failed.code === "25006") leave();
       throw failed;
     } finally {
       countdown.stop();
       waiting.delete(reject);
+      if (state.isLeft && waiting.size === 0) lose();
     }
   }
 
@@ -123,7 +153,7 @@ export function connectionTo(dialing: Dialing): DatabaseConnection {
       return (last as { command?: string }).command ?? "";
     },
     inFlight: () => waiting.size,
-    isLost: () => state.isLost,
+    isLost: () => state.isLeft,
     allow(statement_ms) {
       state.statement_ms = statement_ms ?? dialing.statement_ms;
     },

@@ -8,7 +8,7 @@ import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { endedAfterEach } from "../../harness/endings.ts";
 import { type Pair, startPair } from "../../harness/replica.ts";
-import type { Service } from "../../harness/services.ts";
+import { type Service, startPostgres } from "../../harness/services.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 import { chat } from "./served.ts";
@@ -109,10 +109,59 @@ test("each connection that was made to a standby leaves it: the pool's, a lane, 
   await expect(db.listen("key_changed", () => {})).rejects.toMatchObject(refused);
 
   name.leadTo(pair.primary);
-  expect([await isWritten(db), await isWritten(lane)]).toEqual([true, true]);
-  await db.listen("key_changed", (payload) => heard.push(payload));
+  await until(() => isWritten(db), 20_000, "the pool to leave");
+  await until(() => isWritten(lane), 20_000, "the lane to leave");
+  const hears = () =>
+    db
+      .listen("key_changed", (payload) => heard.push(payload))
+      .then(
+        () => true,
+        () => false,
+      );
+  await until(hears, 20_000, "the listener to leave");
   await db.notify("key_changed", "key_1");
   await until(() => heard.includes("key_1"), 10_000, "the message");
+});
+
+test("a write that a standby refuses leads to the next server, and fails no statement beside it", async () => {
+  const db = await serverDatabase(urlOf([pair.replica, pair.primary], "any"), { connections_max: 1 });
+  running.push(() => db.close());
+  const write = "create table if not exists standby_passed (n int)";
+  const beside = Promise.allSettled([db.query(write), db.query("select 1 as one")]);
+  expect(await beside).toMatchObject([
+    { status: "rejected", reason: { code: "25006" } },
+    { status: "fulfilled", value: [{ one: 1 }] },
+  ]);
+  expect(await db.query(write)).toEqual([]);
+});
+
+test("a database that stays read-only is not dialled anew for each write", async () => {
+  const db = await serverDatabase(urlOf([pair.replica], "any"), { connections_max: 1 });
+  running.push(() => db.close());
+  let opened = 0;
+  db.watch!({ answered: () => {}, lost: () => {}, opened: () => (opened += 1) });
+  for (let write = 0; write < 50; write++)
+    await expect(db.query("create table standby_stays (n int)")).rejects.toMatchObject({ code: "25006" });
+  expect(opened).toBeLessThan(3);
+});
+
+test("a node passes a former primary that was fenced by a setting, and stands first", async () => {
+  const name = await database();
+  const fence = async (setting: string) => {
+    await pair.ask(pair.primary, `alter system ${setting}`);
+    await pair.ask(pair.primary, "select pg_reload_conf()");
+  };
+  const present = await startPostgres();
+  try {
+    await pair.ask(present, `create database ${name}`);
+    await fence("set default_transaction_read_only = on");
+    const sluice = await nodeOn(urlOf([pair.primary, present], "read-write", name));
+    expect((await chat(sluice)).status).toBe(200);
+    await sluice.stop();
+  } finally {
+    await fence("reset default_transaction_read_only");
+    await present.stop();
+  }
 });
 
 test("a node that starts where its name leads to a standby waits for the primary", async () => {
