@@ -1,5 +1,5 @@
 // A mutant breaks a line of the product on purpose, and names the tests that must fail. `npm run mutants` tries each one
-// in a copy of the tree. Pure.
+// in a copy of the tree. The files of this folder declare them (`declared`). Pure.
 
 export interface Mutant {
   /** What goes wrong, as a short sentence. */
@@ -26,6 +26,40 @@ export interface Named {
 
 export function named(mutants: Mutants): Named[] {
   return Object.entries(mutants).flatMap(([room, some]) => some.map((mutant) => ({ room, mutant })));
+}
+
+/**
+ * The mutants that a file of test/mutants declares. A line's first character says what the rest of the line, after one
+ * blank, is:
+ *
+ *     @ file that the following mutants break
+ *     = rule that they break
+ *     > test that catches them; several tests are several lines
+ *     # name of a mutant
+ *     - line of the text to find
+ *     + line of the text in its place; none: nothing
+ *     ! why the mutant is not tried for now
+ *
+ * A rule and tests count until the next ones; a file begins without them. Throws an Error that names the line that does
+ * not fit.
+ */
+export function declared(text: string): Mutant[] {
+  const mutants: { of: Omit<Mutant, "find" | "replace">; find: string[]; replace: string[] }[] = [];
+  let [file, rule, tests, before] = ["", "", [] as string[], ""];
+  for (const [at, line] of text.split("\n").entries()) {
+    const [mark = "", rest] = [line[0], line.slice(2)];
+    const last = mutants.at(-1);
+    if (mark === "@") [file, rule, tests] = [rest, "", []];
+    else if (mark === "=") rule = rest;
+    else if (mark === ">") tests = before === ">" ? [...tests, rest] : [rest];
+    else if (mark === "#") mutants.push({ of: { name: rest, file, rule, caughtBy: tests }, find: [], replace: [] });
+    else if (mark === "-" && "#-".includes(before)) last!.find.push(rest);
+    else if (mark === "+" && "-+".includes(before)) last!.replace.push(rest);
+    else if (mark === "!" && "-+".includes(before)) last!.of.skip = rest;
+    else if (mark !== "") throw new Error(`line ${at + 1} does not fit: ${line}`);
+    if (mark !== "") before = mark;
+  }
+  return mutants.map(({ of, find, replace }) => ({ ...of, find: find.join("\n"), replace: replace.join("\n") }));
 }
 
 /** The file's text with the mutant's defect. Throws an Error that says why the mutant no longer fits the file. */

@@ -3,7 +3,17 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { mutants as ofProof } from "../../proof/mutants.ts";
 import { mutants } from "../mutants/all.ts";
-import { chosen, type Mutant, mutated, named, notices, ofFiles, sampled, testWords } from "../mutants/mutant.ts";
+import {
+  chosen,
+  declared,
+  type Mutant,
+  mutated,
+  named,
+  notices,
+  ofFiles,
+  sampled,
+  testWords,
+} from "../mutants/mutant.ts";
 
 const root = join(import.meta.dir, "../..");
 const mutant: Mutant = {
@@ -39,6 +49,50 @@ describe("every mutant", () => {
     const ofSql = [...all, ...ofProof].filter(({ file }) => texts.has(file));
     expect(ofSql.length).toBeGreaterThan(20);
     expect(ofSql.map(({ name, file, find }) => [name, later(file, find)])).toEqual(ofSql.map(({ name }) => [name, []]));
+  });
+});
+
+describe("a file of mutants", () => {
+  const text = `@ src/a.ts
+= docs/a.md
+> test/a.test.ts
+> test/b.test.ts > words
+# one
+-   if (a) {
+- \t"\\n\${a}" - b
++ else
++
+# two
+- - b
+
+= docs/a.md, B
+> test/c.test.ts
+# three
+- c
++ d
+! waits for c
+@ src/b.sql
+= docs/b.md
+> test/d.test.ts
+# four
+- e
+`;
+
+  test("is read by the marks of its lines, without escapes", () => {
+    const shared = { file: "src/a.ts", rule: "docs/a.md", caughtBy: ["test/a.test.ts", "test/b.test.ts > words"] };
+    expect(declared(text)).toEqual([
+      { ...shared, name: "one", find: `  if (a) {\n\t"\\n\${a}" - b`, replace: "else\n" },
+      { ...shared, name: "two", find: "- b", replace: "" },
+      {
+        ...{ file: "src/a.ts", rule: "docs/a.md, B", caughtBy: ["test/c.test.ts"] },
+        ...{ name: "three", find: "c", replace: "d", skip: "waits for c" },
+      },
+      { name: "four", file: "src/b.sql", rule: "docs/b.md", caughtBy: ["test/d.test.ts"], find: "e", replace: "" },
+    ]);
+  });
+
+  test.each(["? a", "+ a", "# a\n+ b", "# a\n- b\n+ c\n- d", "! a", "a"])("that says %j is refused", (wrong) => {
+    expect(() => declared(`@ a\n= b\n> c\n${wrong}`)).toThrow(/line \d does not fit/);
   });
 });
 
