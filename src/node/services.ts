@@ -89,7 +89,8 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     async compareSchema(applied) {
       const { compared, differing } = await import("../../db/migrate.ts");
       const schema = compared(applied);
-      return { is: schema.is, problem: differing(schema) };
+      const newer = schema.is === "newer" && schema.additive ? schema.beyond : [];
+      return { is: schema.is, problem: differing(schema), newer };
     },
     async inspectDatabase(storage) {
       assertOwnFiles(storage);

@@ -83,8 +83,8 @@ async function migrate(services: Services): Promise<Migrations> {
   const storage = services.storage();
   if (!(await runningServer(services, storage))) return services.migrate(storage);
   const applied = await socketMigrations(storage);
-  const problem = applied && (await services.compareSchema(applied)).problem;
-  if (!problem) return { applied: [], newer: [] };
+  const { problem, newer } = applied ? await services.compareSchema(applied) : { problem: null, newer: [] };
+  if (problem === null || newer.length > 0) return { applied: [], newer };
   throw new Error(`the running server is another version, and holds the database; stop it first (${problem})`);
 }
 

@@ -46,8 +46,11 @@ export interface Services {
   openStore(storage: StorageSettings): Promise<OpenStore>;
   /** Migrates the database. Throws an Error if this build cannot use it. */
   migrate(storage: StorageSettings): Promise<Migrations>;
-  /** How a schema of these migrations compares with this build's. */
-  compareSchema(applied: readonly AppliedMigration[]): Promise<Inspection["schema"]>;
+  /**
+   * How a schema of these migrations compares with this build's. `newer`: those of a newer version, if this build can use
+   * the database all the same.
+   */
+  compareSchema(applied: readonly AppliedMigration[]): Promise<Inspection["schema"] & Pick<Migrations, "newer">>;
   /** Inspects the database. Throws an Error that says what is wrong. */
   inspectDatabase(storage: StorageSettings): Promise<Inspection>;
   /** One sentence on the state of Redis; throws an Error that says what is wrong. */

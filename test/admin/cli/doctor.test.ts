@@ -2,12 +2,14 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { checksumOf, migrations } from "../../../db/migrate.ts";
 import type { Services } from "../../../src/admin/cli/services.ts";
 import { adminSocket } from "../../../src/admin/cli/socket.ts";
 import { ManagementError } from "../../../src/admin/management/error.ts";
 import type { ServerSettings } from "../../../src/config/configuration.ts";
 import { identityOf } from "../../../src/config/identity.ts";
 import { defaultTimeouts, type Resolving, type Upstream } from "../../../src/core/upstream/target.ts";
+import { services as nodeServices } from "../../../src/node/services.ts";
 import { authority } from "../../harness/certificates.ts";
 import { startNameServer } from "../../harness/name-server.ts";
 import { doctorOf, shell } from "./shell.ts";
@@ -246,7 +248,9 @@ describe("doctor", () => {
     const storage = () => ({ databaseUrl: null, redisUrl: null, dataDir });
     const problem = "an unreleased build made it";
     const compareSchema: Services["compareSchema"] = async (applied) =>
-      applied[0]?.name === "0001_old" ? { is: "other", problem } : { is: "current", problem: null };
+      applied[0]?.name === "0001_old"
+        ? { is: "other", problem, newer: [] }
+        : { is: "current", problem: null, newer: [] };
     const { of, code } = await examined({ storage, compareSchema });
     expect([of("database").status, of("schema"), code]).toEqual([
       "ok",
@@ -257,6 +261,24 @@ describe("doctor", () => {
     expect([migrated.code, migrated.out, migrated.err]).toEqual([1, "", expect.stringContaining(problem)]);
     expect((await shell({ storage }).typed("migrate")).out).toBe("The database is up to date.\n");
     await stop();
+  });
+
+  test("migrate leaves the newer schema of a running server that this version can use, as it does without a server", async () => {
+    const dataDir = join(folder, "newer");
+    const storage = () => ({ databaseUrl: null, redisUrl: null, dataDir });
+    const actAs = () => () => Promise.reject(new ManagementError("not asked"));
+    const known = migrations.map((one) => ({ name: one.name, checksum: checksumOf(one), additive: false }));
+    const { compareSchema } = nodeServices({});
+    for (const [additive, code, says] of [
+      [true, 0, "this version can use it: it has 9999_more"],
+      [false, 1, "stop it first (the database is newer"],
+    ] as const) {
+      const applied = [...known, { name: "9999_more", checksum: "sum", additive }];
+      const { stop } = await adminSocket({ dataDir, actAs, migrations: applied });
+      const migrated = await shell({ storage, compareSchema }).typed("migrate");
+      expect([migrated.code, migrated.out + migrated.err]).toEqual([code, expect.stringContaining(says)]);
+      await stop();
+    }
   });
 
   test("warns where the metrics are public", async () => {

@@ -52,7 +52,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
       close: async () => {},
     }),
     migrate: async () => ({ applied: [], newer: [] }),
-    compareSchema: async () => ({ is: "current", problem: null }),
+    compareSchema: async () => ({ is: "current", problem: null, newer: [] }),
     inspectDatabase: async () => ({
       says: "reachable",
       schema: { is: "current", problem: null },
