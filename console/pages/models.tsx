@@ -99,7 +99,7 @@ function factsOf(model: Model) {
   const { input, cached_input, cache_write, output, search } = prices;
   const million = (price: Model["prices"]["input"]) => `${priceWritten(price)} a million tokens`;
   return [
-    ["kind", kind],
+    ["kind", kind !== "chat" && kind],
     ["other names", aliases.join(", ")],
     ["context", `${grouped(context_tokens)} tokens`],
     ["longest answer", makesText(model) && `${grouped(output_tokens_limit)} tokens`],

@@ -60,11 +60,13 @@ create function usage_upkept_at() returns timestamptz
 
 -- Moves the upkeep's own time on to the store's, by a day an hour at most, however many nodes there are and however often
 -- they start; returns how many days are left. Deleting what is old cannot be undone, so a clock that is years ahead until
--- somebody notices must not make everything old at once. When the clock is set back, so is the upkeep's time.
+-- somebody notices must not make everything old at once. When the clock is set back, the upkeep's time follows it as slowly,
+-- so that a clock that was behind once does not stop the deleting for years.
 create function usage_upkeep_goes_on() returns integer
   language sql volatile
   as $$
-    update usage_audit a set upkept_at = least(clock.at, coalesce(a.upkept_at, clock.at) + interval '1 day'), upkept_by = clock.at
+    update usage_audit a set upkept_by = clock.at, upkept_at = greatest(a.upkept_at - interval '1 day',
+      least(clock.at, coalesce(a.upkept_at, clock.at) + interval '1 day'))
     from (select store_now() as at offset 0) clock
     where a.upkept_by is null or abs(extract(epoch from clock.at - a.upkept_by)) >= 3000;
     update usage_audit set dropped_until = greatest(dropped_until, usage_upkept_at() - interval '13 months')

@@ -111,8 +111,11 @@ const smallBytes_max = 512;
 const templateWeight = 1 / 4;
 const templateDistance_max = 256;
 
-/** The bounds of a learned ratio of tokens to bytes, whatever an engine reports. */
-const ratio_min = 0.02;
+/**
+ * The bounds of a learned ratio of tokens to bytes, whatever an engine reports. Text has more than the least, escaped as
+ * `\u0430` too: an engine that reports less did not read all of it, such as a schema or earlier reasoning.
+ */
+const ratio_min = 1 / 24;
 const ratio_max = 1.5;
 /** The weight of one report in the moving mean of the spread (how far the ratios of inputs differ). */
 const weight = 1 / 16;

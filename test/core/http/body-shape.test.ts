@@ -68,9 +68,9 @@ describe("a body", () => {
       Object.fromEntries(Object.entries(names(count)).filter((_, at) => at % 2 === from));
     const named = (count: number, more_bytes: number) =>
       withMetadata({ a: half(count, 0), b: half(count, 1), more: "x".repeat(more_bytes) });
-    await isServed(named(3000, 700_000));
-    await isTooLarge("names", named(3600, 700_000));
-    await isServed(named(3600, 1_200_000));
+    await isServed(named(3000, 500_000));
+    await isTooLarge("names", named(3200, 500_000));
+    await isServed(named(3200, 700_000));
   });
 
   test("unpacks to any ratio up to 1 MiB, and beyond to the limit", async () => {

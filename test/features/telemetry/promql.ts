@@ -9,7 +9,7 @@ export interface Selector {
 const words = new Set(
   (
     "by on unless and or sum min max count avg rate increase histogram_quantile min_over_time max_over_time vector " +
-    "ignoring without bool offset"
+    "last_over_time ignoring without bool"
   ).split(" "),
 );
 
