@@ -7,6 +7,7 @@ import { existsSync, statSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import type { SchemaState } from "../../db/migrate.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Services } from "../admin/cli/services.ts";
 import { processTerminal } from "../admin/cli/terminal.ts";
@@ -23,6 +24,7 @@ import { type MachineRoom, workersIn } from "../config/workers.ts";
 import type { Simulator } from "../features/simulator/server.ts";
 import type { Member } from "../features/workers/member.ts";
 import type { Database } from "../stores/postgres/database.ts";
+import { isReadOnly } from "../stores/postgres/database-error.ts";
 import type { DatabaseThread } from "../stores/postgres/embedded-thread.ts";
 import { builtVersion, isCompiled } from "./build.ts";
 import type { Early } from "./early.ts";
@@ -80,8 +82,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
       const [database, { migrate, schemaOf }] = await Promise.all([connected(storage), import("../../db/migrate.ts")]);
       try {
         const applied = await written(() => migrate(database));
-        const schema = await schemaOf(database);
-        return { applied, newer: schema.is === "newer" ? schema.beyond : [] };
+        return { applied, newer: newerIn(await schemaOf(database)) };
       } finally {
         await database.close();
       }
@@ -89,8 +90,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     async compareSchema(applied) {
       const { compared, differing } = await import("../../db/migrate.ts");
       const schema = compared(applied);
-      const newer = schema.is === "newer" && schema.additive ? schema.beyond : [];
-      return { is: schema.is, problem: differing(schema), newer };
+      return { is: schema.is, problem: differing(schema), newer: newerIn(schema) };
     },
     async inspectDatabase(storage) {
       assertOwnFiles(storage);
@@ -363,12 +363,17 @@ async function prepared(
   }
 }
 
+/** The names of a newer version's migrations in the schema, if this build can use the schema all the same. */
+function newerIn(schema: SchemaState): string[] {
+  return schema.is === "newer" && schema.additive ? schema.beyond : [];
+}
+
 /** Does work that may write. A server that refuses a write is left (address.ts), so the next one is tried once. */
 async function written<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if ((error as { code?: string }).code !== "25006") throw error;
+    if (!isReadOnly(error)) throw error;
     return work();
   }
 }

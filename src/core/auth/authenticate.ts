@@ -12,6 +12,7 @@
 import { Fault } from "../inference/fault.ts";
 import type { Directory, Scope } from "../store/directory.ts";
 import { within } from "../time/cancellation.ts";
+import type { Soon } from "../time/turns.ts";
 import { credentialOf, type HeaderSource, hashKey } from "./credential.ts";
 import type { IdentityTokens } from "./identity-tokens.ts";
 import { lastUsed, Remembered } from "./remembered.ts";
@@ -65,7 +66,7 @@ export interface Authenticator {
    * Rejects with Fault: 401, 403 `organization_suspended`, 429 `rate_limit_exceeded`, 503 `storage_unavailable` or
    * `overloaded`.
    */
-  authenticate(headers: HeaderSource, address: string): Principal | Promise<Principal>;
+  authenticate(headers: HeaderSource, address: string): Soon<Principal>;
   /**
    * Authenticates by the hash of a secret. For calls from inside the service: a client can only send the secret itself.
    */
@@ -174,12 +175,12 @@ export function authenticator(options: {
   }
 
   /** The verdict on the key of a request. It is a promise only if the directory has to be asked. */
-  function verdictOn(hash: string, key: Uint8Array, address: string): Verdict | Promise<Verdict> {
+  function verdictOn(hash: string, key: Uint8Array, address: string): Soon<Verdict> {
     const now = now_ms();
     return remembered.verdict(hash, now) ?? verdictWithin(lookUp(hash, key, now, address), limits.lookup_ms());
   }
 
-  function verdictOnKey(headers: HeaderSource, address: string): Verdict | Promise<Verdict> {
+  function verdictOnKey(headers: HeaderSource, address: string): Soon<Verdict> {
     const bytes = hashKey(credentialOf(headers));
     return verdictOn(bytes.toHex(), bytes, address);
   }
@@ -197,7 +198,7 @@ export function authenticator(options: {
     return known.own;
   }
 
-  function principalBy(verdict: Verdict, address: string): Principal | Promise<Principal> {
+  function principalBy(verdict: Verdict, address: string): Soon<Principal> {
     if ("refusal" in verdict) throw refusedAs(verdict);
     if (verdict.admits?.(address) === false) throw new AddressNotAllowed(verdict.principal);
     const { principal, isToNote } = verdict;

@@ -14,7 +14,7 @@ import { endsAfter, type Primed, primed, type SseOptions, sseAnswer } from "../h
 import { isEmptied } from "../inference/request.ts";
 import { collect, type Result } from "../inference/result.ts";
 import type { Operation } from "../store/ledger.ts";
-import { small_bytes, yieldFor } from "../time/turns.ts";
+import { yieldFor } from "../time/turns.ts";
 import type { Fetched, RunRequest } from "../usage/record.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
@@ -37,9 +37,11 @@ export async function answer<Wire extends InferenceWire, Reply>(
 async function whole<Wire extends InferenceWire, Reply>(answering: Answering<Wire, Reply>): Promise<HttpAnswer> {
   const result = await collect(answering.events);
   const size = sizeOf(result);
-  if (size > small_bytes) await yieldFor(size);
+  const before = yieldFor(size);
+  if (before) await before;
   const reply = await replies(answering, saverOf(answering))(result);
-  if (size > small_bytes) await yieldFor(size);
+  const behind = yieldFor(size);
+  if (behind) await behind;
   return json(200, reply, answering.headers);
 }
 

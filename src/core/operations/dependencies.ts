@@ -18,6 +18,7 @@ import type { Catalog, CatalogModel } from "../routing/catalog.ts";
 import type { RouteView } from "../routing/view.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { Rates } from "../store/rates.ts";
+import type { Soon } from "../time/turns.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
 import type { Runs } from "../usage/run.ts";
@@ -29,7 +30,7 @@ import type { TokenCounter } from "./token-counter.ts";
 export interface Dependencies extends FrameDependencies {
   /** The catalog in force. A plan that did not change stays the same object. */
   catalog(): Catalog;
-  authenticate(headers: Headers, address: string): Principal | Promise<Principal>;
+  authenticate(headers: Headers, address: string): Soon<Principal>;
   /** Ends running requests whose caller has lost the right to them. */
   standings: Pick<Standings, "begin">;
   arrivals: Arrivals;

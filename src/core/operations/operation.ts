@@ -14,6 +14,7 @@ import type { Capability } from "../inference/request.ts";
 import type { Scope } from "../store/directory.ts";
 import type { IdPrefix } from "../store/ids.ts";
 import type { Operation as MeteredOperation } from "../store/ledger.ts";
+import type { Soon } from "../time/turns.ts";
 import type { ContentOwner } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
 
@@ -80,7 +81,7 @@ interface Declared<
     dependencies: Dependencies,
     call: Call,
     input: Input<Required, Params, Query, Headers, Body>,
-  ): HttpAnswer | Promise<HttpAnswer>;
+  ): Soon<HttpAnswer>;
 }
 
 /** The input of a handler, which is checked before it is called. */
@@ -99,7 +100,7 @@ export interface Input<Required, Params extends TObject, Query extends TObject, 
  */
 export interface RequestBody<Body> {
   schema: TSchema;
-  read(dependencies: Dependencies, call: Call, organization: ContentOwner): Body | Promise<Body>;
+  read(dependencies: Dependencies, call: Call, organization: ContentOwner): Soon<Body>;
 }
 
 export type Operation = Declared<RequiredScope, TObject, TObject, TObject, unknown> & { examples: readonly Example[] };

@@ -27,7 +27,7 @@ import {
   smallestCap,
 } from "../routing/catalog.ts";
 import type { Operation } from "../store/ledger.ts";
-import { after, type Soon, small_bytes, stepwise } from "../time/turns.ts";
+import { after, type Soon, stepwise } from "../time/turns.ts";
 import type { RunRequest } from "../usage/record.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { AnswerSink, EarlierAnswer, Prepared } from "./answer.ts";
@@ -69,7 +69,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   const steps = codec.request.decodingSteps?.(wire);
   const decoded = steps ? await stepwise(steps, askedBytes, call.pause) : codec.request.decode(wire);
   dependencies.bounds.garbage.translated(askedBytes);
-  if (askedBytes > small_bytes) await call.pause(askedBytes);
+  const pause = call.pause(askedBytes);
+  if (pause) await pause;
   const beyond = beyondAll(decoded);
   if (beyond) throw beyond;
   assertCapable(model, decoded);

@@ -104,7 +104,7 @@ function tooMany(param: string, most: number, what: string, count: number): Faul
  * For each list of tools, the bounds that its names were found to satisfy. The check runs before each attempt, and need
  * not read the same names again.
  */
-const within = new WeakMap<readonly Tool[], Dialect["bounds"]>();
+const satisfied = new WeakMap<readonly Tool[], Dialect["bounds"]>();
 
 export function beyondBounds(
   { tools, stop, stopParam = "stop", reasoning }: InferenceRequest,
@@ -116,10 +116,12 @@ export function beyondBounds(
     return beyond(stopParam, `at most ${bounds.stops_max} stop sequences`, `has ${stop.length}`);
   if (tools.length > bounds.tools_max)
     return beyond("tools", `at most ${bounds.tools_max} tools`, `has ${tools.length}`);
-  if (tools.length === 0 || within.get(tools) === bounds) return null;
+  if (tools.length === 0 || satisfied.get(tools) === bounds) return null;
   const at = tools.findIndex(({ name }) => name.length > bounds.name_characters_max || !bounds.nameForm.test(name));
-  if (at < 0) within.set(tools, bounds);
-  if (at < 0) return null;
+  if (at < 0) {
+    satisfied.set(tools, bounds);
+    return null;
+  }
   const { name } = tools[at]!;
   return name.length > bounds.name_characters_max
     ? beyond(

@@ -68,7 +68,8 @@ function hasProof(turn: Turn): boolean {
   return turn.role === "assistant" && turn.parts.some(isProven);
 }
 
-function isProven(part: AssistantPart): part is ReasoningPart {
+/** Whether the part is reasoning with a proof of its maker: a signature, or reasoning that is encrypted. */
+export function isProven(part: AssistantPart): part is ReasoningPart {
   if (part.kind !== "reasoning") return false;
   return part.encrypted !== undefined || (part.signature !== undefined && !isCarried(part.signature));
 }

@@ -6,7 +6,9 @@ const texts_max = 1024;
 
 /** An instant as JSON has it, to the millisecond: `2026-11-22T03:00:00.000Z`. */
 export function iso(at: Date): string {
-  const text = texts.get(at.getTime()) ?? at.toISOString();
+  const known = texts.get(at.getTime());
+  if (known !== undefined) return known;
+  const text = at.toISOString();
   if (texts.size >= texts_max) texts.clear();
   texts.set(at.getTime(), text);
   return text;

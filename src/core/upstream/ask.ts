@@ -11,7 +11,7 @@ import type { AnswerContext, AnswerReader, ResponseIdentity } from "../protocol/
 import type { Dialect } from "../protocol/dialect.ts";
 import { compact } from "../protocol/json.ts";
 import { type Cancellation, type Signal, within } from "../time/cancellation.ts";
-import { small_bytes, yieldFor } from "../time/turns.ts";
+import { yieldFor } from "../time/turns.ts";
 import { AnswerSize, CallArguments, Watchdog, whereMuch } from "./answer-bounds.ts";
 import {
   type AttemptEnd,
@@ -138,14 +138,15 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
       const { value, bytes } = json instanceof Promise ? await json : json;
       answer.isRead = true;
       const events = codec.response.decode(value, identity, context);
-      const isLarge = bytes > small_bytes;
-      if (isLarge) await yieldFor(bytes);
+      const before = yieldFor(bytes);
+      if (before) await before;
       const calls = new CallArguments();
       for (const event of events) {
         calls.take(event);
         note(report, event);
       }
-      if (isLarge) await yieldFor(bytes);
+      const behind = yieldFor(bytes);
+      if (behind) await behind;
       told(endOf(events));
       yield events;
     } else {

@@ -1,13 +1,13 @@
 /** Checks that a database accepts the writes of an admission. */
 import { answeredWithin, type Database } from "./database.ts";
-import { DatabaseError } from "./database-error.ts";
+import { DatabaseError, isReadOnly } from "./database-error.ts";
 
 const triedOn = (db: Database) => db.query("select usage_trial()");
 
 /** Throws a DatabaseError if the database is read-only. */
 export async function assertWritable(db: Database): Promise<void> {
   await triedOn(db).catch((error) => {
-    if (error instanceof DatabaseError && error.code === "25006") throw error;
+    if (isReadOnly(error)) throw error;
   });
 }
 
@@ -21,12 +21,11 @@ export async function whyNoAdmission(db: Database, timeout_ms: number): Promise<
     await answeredWithin(triedOn(db), timeout_ms, "the database");
     return null;
   } catch (error) {
-    return reasonOf(error instanceof DatabaseError ? error.code : "");
+    return isReadOnly(error) ? "the database is read-only" : reasonOf(error instanceof DatabaseError ? error.code : "");
   }
 }
 
 function reasonOf(code: string): string {
-  if (code === "25006") return "the database is read-only";
   if (code === "53100") return "the disk of the database is full";
   // 42883, 3F and 42P01 mean that the function or the table does not exist. The check of the schema says more about
   // that.

@@ -10,7 +10,7 @@ import { Countdown } from "../../core/time/cancellation.ts";
 import type { StoreWatcher } from "../../features/telemetry/store/watcher.ts";
 import { type Address, putLast } from "./address.ts";
 import type { Session } from "./database.ts";
-import { DatabaseError, faultOf } from "./database-error.ts";
+import { DatabaseError, faultOf, isReadOnly } from "./database-error.ts";
 import { dialled } from "./dial.ts";
 import { parameter, parsers } from "./values.ts";
 
@@ -128,8 +128,7 @@ export function connectionTo(dialing: Dialing): DatabaseConnection {
     } catch (error) {
       const failed = failure(error);
       report(faultOf(failed));
-      // 25006 means read-only: a standby, or a server that was made so.
-      if (failed.code === "25006") leave();
+      if (isReadOnly(failed)) leave();
       throw failed;
     } finally {
       countdown.stop();

@@ -15,6 +15,10 @@ export class DatabaseError extends Error {
   }
 }
 
+/** SQLSTATE 25006: the server takes no writes, because it is a standby or was made read-only. */
+const readOnly = "25006";
+export const isReadOnly = (error: unknown): boolean => error instanceof DatabaseError && error.code === readOnly;
+
 /** Which part failed: the connection or the statement. */
 export function faultOf(error: unknown): "connection" | "statement" {
   const isAway = error instanceof DatabaseError && ["unavailable", "silent", "tls"].includes(error.code);
@@ -34,7 +38,7 @@ const passing = new Map([
   ["unavailable", "cannot be reached"],
   ["silent", "does not answer"],
   // A standby refuses writes until it is promoted, or until the name in the address leads to the primary.
-  ["25006", "is read-only"],
+  [readOnly, "is read-only"],
   ["53300", "has no free connection"],
   ["57P01", "is stopping"],
   ["57P02", "is restarting"],

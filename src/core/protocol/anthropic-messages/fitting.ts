@@ -4,9 +4,9 @@
  */
 import type { AssistantPart, InferenceRequest, Turn } from "../../inference/request.ts";
 import { isCall, withInstructionsAtHead } from "../../inference/turns.ts";
-import { isCarried } from "../carried.ts";
 import type { Loss } from "../codec.ts";
 import { compact } from "../json.ts";
+import { isProven } from "../refused-field.ts";
 import { closed } from "../tool-schema.ts";
 
 export function fitted(request: InferenceRequest, lost?: (loss: Loss) => void): InferenceRequest {
@@ -48,8 +48,8 @@ function withAsker(turns: Turn[]): Turn[] {
 
 /** Whether something of the part is sent (encode-turns.ts): neither a blank text nor a thought that nobody signed. */
 function isSent(part: AssistantPart): boolean {
-  if (part.kind !== "reasoning") return part.kind === "tool-call" || part.text.trim() !== "";
-  return part.encrypted !== undefined || (part.signature !== undefined && !isCarried(part.signature));
+  if (part.kind === "reasoning") return isProven(part);
+  return part.kind === "tool-call" || part.text.trim() !== "";
 }
 
 const noArguments = { type: "object", properties: {} };
