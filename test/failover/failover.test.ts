@@ -163,9 +163,8 @@ test("the record names the route that answered, and the attempts; metrics and th
   expect(counts).toEqual([2 * 9 + 2, 2 * (9 + 2), 9 + 2, 9]);
   const refused = await linesThen(rig.sluice, "upstream_refused", 2 * 9 + 2);
   expect(refused).toHaveLength(2 * 9 + 2);
-  expect(refused[0]).toMatchObject({
-    level: "error",
-    upstream: "canary-first",
-    status: expect.any(Number),
-  });
+  // The lines are in no order, because the requests ran beside each other.
+  expect(refused).toContainEqual(
+    expect.objectContaining({ level: "error", upstream: "canary-first", status: expect.any(Number) }),
+  );
 });
