@@ -132,7 +132,10 @@ describeInBrowser("an operator's hour", () => {
     await tab.settled();
     expect(new URL(tab.page.url()).searchParams.get("to")).toBe(browserDay().slice(0, 7));
     const last = [await saved("CSV"), await saved("FOCUS")];
-    expect(last.map((lines) => lines.length)).toEqual([1, 1]);
+    expect(last[0]).toHaveLength(1);
+    // FOCUS has days of UTC. Around midnight at the end of a month, the browser's last month is still this one there.
+    const isOver = new Date().toISOString().slice(0, 7) === browserDay().slice(0, 7);
+    if (isOver) expect(last[1]).toHaveLength(1);
     expect(last[1]![0]).toContain("BilledCost");
     await tab.page.getByRole("button", { name: "This month" }).click();
     await tab.settled();
