@@ -28,10 +28,7 @@ export function activePlan(plans: ReadonlyMap<string, Plan>, organization: Pick<
   throw noActivePlan();
 }
 
-/**
- * Throws `context_length_exceeded` if the input is far longer than the model's context. Because the input's length is
- * an estimate, the engine decides about any other input.
- */
+/** Throws `context_length_exceeded` if the estimated input is far longer than the model's context. */
 export function requireContext(model: Model, inputTokens: number): void {
   if (inputTokens < 2 * model.contextTokens) return;
   throw withOverflow(inputTooLong({}), model.contextTokens, inputTokens);
@@ -39,27 +36,20 @@ export function requireContext(model: Model, inputTokens: number): void {
 
 type ModelBounds = Pick<Model, "contextTokens" | "outputTokens_max">;
 
-/**
- * The output tokens that are allowed whatever the input's length: a few thousand at most, which is enough for a
- * summary.
- */
+/** The output tokens that are allowed whatever the input's length: a few thousand at most, enough for a summary. */
 export function outputTokensReserved({ contextTokens, outputTokens_max }: ModelBounds): number {
   return Math.max(1, Math.min(4096, outputTokens_max, Math.floor(contextTokens / 4)));
 }
 
 /**
- * The output tokens that the model's own cap and the rest of its context allow. The input's length is an upper estimate,
- * which may leave nothing of a context that has room. So the reserved tokens are always allowed, and the engine decides
- * whether input and answer fit.
+ * The output tokens that the model's own cap and the rest of its context allow. The input's length is an upper
+ * estimate, so the reserved tokens are always allowed, and the engine decides whether input and answer fit.
  */
 export function outputTokensAllowed(model: ModelBounds, inputTokens: number): number {
   return Math.min(model.outputTokens_max, Math.max(outputTokensReserved(model), model.contextTokens - inputTokens));
 }
 
-/**
- * The output tokens that a hold reserves in one step, and the fewest output tokens for which a request is worth
- * starting.
- */
+/** The output tokens that a hold reserves in one step, and the fewest for which a request is worth starting. */
 export const stepTokens = 4096;
 const leastTokens = 256;
 
@@ -96,7 +86,6 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
   };
 }
 
-/** The cost of the prompt that a usage reports, in nanos. */
 function promptNanos(usage: Usage, prices: Prices): number {
   const input = costOf(wholeUpTo(usage.inputTokens, tokens_max), prices.input);
   const cachedInput = costOf(wholeUpTo(usage.cachedInputTokens, tokens_max), prices.cachedInput);
@@ -104,10 +93,7 @@ function promptNanos(usage: Usage, prices: Prices): number {
   return wholeUpTo(input + cachedInput + cacheWrite, nanos_max);
 }
 
-/**
- * The number of tokens by which the hold grows at a time once the answer is longer than its cap, because the engine
- * exceeded the cap or counts differently from Sluice.
- */
+/** How many tokens a hold grows by once the answer exceeds its cap, because the engine counts differently. */
 const beyondCapTokens = 256;
 
 /** The room of a hold: the nanos beyond the cost of the prompt, and the output tokens that these nanos cover. */
@@ -126,7 +112,6 @@ export class HoldRoom {
     return this.#heldNanos;
   }
 
-  /** The output tokens that the hold covers. */
   get tokens(): number {
     return this.#tokens;
   }
@@ -176,16 +161,13 @@ export function wholeUpTo(value: number, max: number): number {
 interface AmpleQuestion {
   organizationId: string;
   keyId: string;
-  /** The model's public id. */
   model: string;
   plan: Plan;
   /** The nanos that will be reserved for the request while it runs. */
   nanos: number;
-  /** The number of requests that this node runs. */
   running: number;
 }
 
-/** The states of limits that come with a grant. */
 interface GrantReadings {
   windows: WindowReadings;
   /** The organization's limit on open requests, if it is another one than its plan's; null: none. */
@@ -227,10 +209,7 @@ export class Ample {
     return this.#fits(question, holds_fit_min);
   }
 
-  /**
-   * Whether the amount that the request will hold is at most a hundredth of what each window has left: then the hold
-   * takes room from nobody, even if it cannot shrink.
-   */
+  /** Whether the hold is at most a hundredth of what each window has left, so that it takes room from nobody. */
   isSlight(question: AmpleQuestion): boolean {
     return this.#fits(question, slight_holds_fit_min);
   }
@@ -250,7 +229,6 @@ export class Ample {
     });
   }
 
-  /** Notes the states of limits that came with a grant. */
   granted(
     { organizationId, keyId, model }: Pick<AmpleQuestion, "organizationId" | "keyId" | "model">,
     { windows, concurrentRequests, subjects = [] }: GrantReadings,
@@ -273,10 +251,7 @@ export class Ample {
     this.#organizations.delete(organizationId);
   }
 
-  /**
-   * Withdraws the hint for a key, because a limit of the key, of its team or for its models refused a request. The hint
-   * stays for other keys.
-   */
+  /** Withdraws the hint for one key, because a limit of the key, of its team or for its models refused a request. */
   keyRefused(keyId: string, model?: string): void {
     const name = model === undefined ? keyId : forModel(keyId, model);
     remember(this.#keys, name, { subjects: [], at_ms: Number.NEGATIVE_INFINITY });

@@ -19,22 +19,14 @@ import type { Clock } from "../time/clock.ts";
 import { commandQueue, type Item, isAwaited } from "./queue.ts";
 
 export interface BatcherSettings {
-  /**
-   * The least time between the sending of two batches, unless the last batch had few commands that somebody waits for.
-   */
+  /** The least time between two batches, unless the last one had few commands that somebody waits for. */
   gap_ms: number;
   batch_commands_max: number;
   /** The most batches that wait for the store's answer at a time. */
   batches_max: number;
-  /**
-   * The most settlements that may wait while the store does not answer. At this number nothing new is admitted, so that
-   * never many more settlements wait.
-   */
+  /** The most settlements that wait for the store. At this number nothing new is admitted. */
   settlements_waiting_max: number;
-  /**
-   * The wait before a failed command is sent again: `retry_ms_min` at first, then doubled with each failure up to
-   * `retry_ms_max`.
-   */
+  /** The wait before a failed command is sent again; it doubles with each failure, from the least to the most. */
   retry_ms_min: number;
   retry_ms_max: number;
 }
@@ -48,10 +40,7 @@ export const batcherSettings: BatcherSettings = {
   retry_ms_max: 1_000,
 };
 
-/**
- * After a batch with this many commands that somebody waits for, the next batch gathers commands for the whole of
- * `gap_ms`.
- */
+/** After a batch with this many commands that somebody waits for, the next one gathers for the whole of `gap_ms`. */
 const fullGap_commands = 3;
 
 /** After this many failed batches without a success in between, the store is at fault, and not a command. */
@@ -64,23 +53,17 @@ export interface Batcher {
    * until it succeeds.
    */
   submit<C extends Command>(command: C, deadline_ms?: number): Promise<AnswerOf<C>>;
-  /** The number of settlements that the store has not confirmed. */
   waiting(): number;
   /** Milliseconds since the ledger last answered while commands waited for it; 0 if none waits. */
   silence_ms(): number;
-  /**
-   * Admits nothing more, and resolves when all settlements are confirmed or this time has passed. Returns how many are
-   * not confirmed.
-   */
+  /** Admits nothing more. Resolves once all settlements are confirmed, or later, with the number that are not. */
   stop(within_ms: number): Promise<number>;
 }
 
 export interface BatcherParts {
   ledger: Pick<Ledger, "run">;
   clock: Clock;
-  /** Returns a random number from 0 to 1. */
   random: () => number;
-  /** Called for each failed batch. */
   failed?: ((error: unknown, commands: number) => void) | undefined;
   /** Called for each batch that was sent, once the store has answered it or it has failed. */
   sent?: ((commands: number, ms: number, isAnswered: boolean) => void) | undefined;
@@ -92,7 +75,6 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   const idle = new Set<() => void>();
   let settlementsWaiting = 0;
   let underway = 0;
-  /** The number of batches that failed since the last one that succeeded. */
   let failedInARow = 0;
   let lastFlush_ms = Number.NEGATIVE_INFINITY;
   /** The number of commands in the last batch whose answers somebody waited for. */
@@ -102,10 +84,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   let wake: { at_ms: number; cancel: () => void } | null = null;
   let pumpDue = false;
 
-  /**
-   * Calls `pump` at the end of this turn of the event loop, so that commands that were submitted together are sent
-   * together.
-   */
+  /** Calls `pump` at the end of this turn, so that commands that were submitted together are sent together. */
   function pumpSoon(): void {
     if (pumpDue) return;
     pumpDue = true;

@@ -31,9 +31,7 @@ import { HeldReservation, type Reservation } from "./reservation.ts";
 export interface EntranceSettings {
   lease_ms: number;
   checkpoint_ms: number;
-  /** How long an admission waits for its grant before it is refused with 503. Called for each admission. */
   grant_ms(): number;
-  /** The currency in which refusals state amounts. */
   currency: Currency;
 }
 
@@ -57,25 +55,15 @@ export interface Entry {
   inputTokens: number;
 }
 
-/** The options of an admission. */
 export interface Admitting {
-  /**
-   * Returns the organization's current plan, which is the same object until the plan changes. Absent: the plan does not
-   * change.
-   */
+  /** The organization's current plan, the same object until the plan changes. Absent: the plan does not change. */
   planNow?: (() => Plan) | undefined;
-  /**
-   * Called at once if the limits have so much room that an engine may be asked while the ledger decides (allowance.ts).
-   * `isSlight`: the same as `isSlight` of a `Reservation`.
-   */
+  /** Called at once if an engine may be asked while the ledger decides (allowance.ts), with the hold's `isSlight`. */
   ahead?(isSlight: boolean): void;
 }
 
 export interface Entrance {
-  /**
-   * Admits a request, and resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held, and
-   * nothing has to be settled.
-   */
+  /** Resolves when the grant is durable. Throws the Fault of a refusal: then nothing is held or to be settled. */
   enter(entry: Entry, admitting?: Admitting): Promise<Reservation>;
 }
 
@@ -87,7 +75,6 @@ export interface CountedEntrance extends Entrance {
 export interface EntranceParts {
   batcher: Batcher;
   clock: Clock;
-  /** Counts the requests and tokens of each minute. Absent: rate limits are not enforced. */
   rates?: Rates | undefined;
   /** The changes of limits that this node knows of. Absent: only plans change. */
   changes?: LimitChanges | undefined;
@@ -102,17 +89,11 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   let holds = 0;
   const ample = new Ample(() => clock.now_ms());
   const money = moneyWords(settings.currency);
-  /**
-   * One answer of a store may let many requests continue, so these start a few at a time: docs/design/runtime.md,
-   * Starts give way.
-   */
+  /** One answer of a store may let many requests continue: docs/design/runtime.md, Starts give way. */
   const counted = starts(clock);
   const decided = starts(clock);
 
-  /**
-   * Admits a request. The request first takes from the sliding rates. If the request is then not admitted, it gives
-   * back the amount that it took.
-   */
+  /** Takes from the sliding rates first. If the request is then not admitted, gives back what it took. */
   async function enter(prepared: Entry, admitting: Admitting = {}): Promise<Reservation> {
     const hold = holdFor(prepared.inputTokens, prepared.model, prepared.request);
     const taken = rates ? await takenFrom(rates, withPlanInForce(prepared, admitting), hold, money) : null;
@@ -238,16 +219,12 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   return { enter, holds: () => holds };
 }
 
-/**
- * The request with the plan that is in force now. The plan may have changed while the request waited for an earlier
- * request with the same idempotency key, or for the store's answer about its rates.
- */
+/** The plan may have changed while the request waited for its rates, or for an earlier one with its idempotency key. */
 function withPlanInForce(prepared: Entry, { planNow }: Admitting): Entry {
   const plan = planNow?.() ?? prepared.plan;
   return plan === prepared.plan ? prepared : { ...prepared, plan };
 }
 
-/** Calls `ahead`, which asks the engine before the grant. */
 function askAhead(ahead: () => void): void {
   try {
     ahead();
@@ -256,10 +233,7 @@ function askAhead(ahead: () => void): void {
   }
 }
 
-/**
- * Takes a request from the sliding rates; null if no rate limits it. Throws the Fault of a refusal, or
- * `storage_unavailable` (503) if no store can count.
- */
+/** Null if no rate limits the request. Throws the Fault of a refusal, or `storage_unavailable` if no store counts. */
 async function takenFrom(
   rates: Rates,
   entry: Entry,

@@ -6,20 +6,14 @@
 export interface LimitChanges {
   /** A number that rises with each change of a limit. */
   readonly edition: number;
-  /**
-   * Whether the limits of one of these organizations, teams, people or keys (ids) have changed since `edition` was
-   * `since`.
-   */
+  /** Whether limits of these organizations, teams, people or keys (ids) changed since `edition` was `since`. */
   concern(subjects: readonly string[], since: number): boolean;
 }
 
 /** For a store in which only plans have limits: no other limit ever changes. */
 export const noLimitChanges: LimitChanges = { edition: 0, concern: () => false };
 
-/**
- * The number of changes that are kept. Which subjects an older change concerned is no longer known, so it counts as
- * concerning every subject.
- */
+/** The number of changes that are kept. An older change counts as one of every subject's limits. */
 const kept_max = 10_000;
 
 export class HeardChanges implements LimitChanges {
@@ -33,10 +27,7 @@ export class HeardChanges implements LimitChanges {
     return this.#edition;
   }
 
-  /**
-   * Records a change of the limits of these organizations, teams and keys (ids); null: any subject's limits may have
-   * changed.
-   */
+  /** Records a change of the limits of these subjects (ids); null: any subject's limits may have changed. */
   hear(subjects: readonly string[] | null): void {
     if (subjects?.length === 0) return;
     this.#edition += 1;

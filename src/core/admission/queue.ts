@@ -11,10 +11,7 @@ export interface Item {
   reject(error: unknown): void;
   cancelDeadline: (() => void) | null;
   done: boolean;
-  /**
-   * How often the command failed. Commands that failed equally often are sent together; with each failure only a
-   * quarter as many are sent together as before.
-   */
+  /** Commands that failed equally often are sent together; with each failure, a quarter as many as before. */
   failures: number;
   notBefore_ms: number;
 }
@@ -41,10 +38,7 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
   let settlements: Item[] = [];
   let retriesTurn = false;
 
-  /**
-   * Picks up to a batch of commands: urgent ones first, but a quarter of the batch is kept for settlements if some
-   * wait.
-   */
+  /** Urgent commands come first, but a quarter of the batch is kept for settlements if some wait. */
   function pick(may: (item: Item) => boolean, failures: number): Item[] {
     const most = Math.max(1, batch_commands_max >> Math.min(30, 2 * failures));
     const urgentMost = settlements.some(may) ? most - Math.ceil(most / 4) : most;
@@ -65,10 +59,7 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
     isEmpty: () => urgent.length + settlements.length === 0,
     next_ms: (now_ms) => Math.min(nextOf(urgent, now_ms), nextOf(settlements, now_ms)),
     awaitedNext_ms: (now_ms) => nextOf(urgent, now_ms, isAwaited),
-    /**
-     * Alternates between commands that have failed before (those that failed most often first) and commands that have
-     * not.
-     */
+    /** Alternates between commands that have failed before (most often first) and commands that have not. */
     take(now_ms) {
       const ready = (item: Item) => item.notBefore_ms <= now_ms;
       let failures = 0;
@@ -90,7 +81,6 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
   };
 }
 
-/** The time at which the first of these items may be sent: at the earliest `now_ms`. */
 function nextOf(items: readonly Item[], now_ms: number, may = (_item: Item) => true): number {
   let next_ms = Number.POSITIVE_INFINITY;
   for (const item of items) {

@@ -29,7 +29,6 @@ export interface RecoveryParts {
   clock: Clock;
   /** Called with the number of holds that a sweep has settled, if there were any. */
   recovered?: ((count: number) => void) | undefined;
-  /** Called with the reason if a sweep failed. */
   failed?: ((error: unknown) => void) | undefined;
 }
 

@@ -1,7 +1,6 @@
 /**
- * The refusal of a request that can never be admitted: the least amount that has to be reserved for it is more than the
- * full size of a limit, so that waiting is in vain. The message says which limit that is, whose it is, its size, and
- * what was asked for. Rules: docs/design/errors-and-streams.md, Limits and their errors. Pure.
+ * The refusal of a request that can never be admitted: the least amount that has to be reserved for it is more than a
+ * whole limit, so that waiting is in vain. Rules: docs/design/errors-and-streams.md, Limits and their errors. Pure.
  */
 
 import { Fault } from "../inference/fault.ts";
@@ -27,9 +26,7 @@ export interface WholeLimit extends Limited {
   extra?: { enabled: boolean; capNanos: number | null; available: number };
 }
 
-/**
- * The fault of a request that needs more than the whole limit. `needed` is in the unit of the limit, nanos or tokens.
- */
+/** `needed` is in the unit of the limit, nanos or tokens. */
 export function beyondWholeLimit(whole: WholeLimit, needed: number, words: RefusalWords): Fault {
   const { limit, value, extra } = whole;
   const { plan, currency, inWords } = words;

@@ -23,12 +23,9 @@ const prefix_chars = 4;
 const random_chars = 32;
 const checksum_chars = 6;
 
-/** The length of a whole key, in characters. */
 export const key_chars = prefix_chars + random_chars + checksum_chars;
 
-/**
- * The number of random bytes that `newKey` needs: twice what it uses, because it discards one in 32 to stay unbiased.
- */
+/** The random bytes that `newKey` needs: twice as many as it uses, because it discards one byte in 32 to stay unbiased. */
 export const key_random_bytes = 64;
 
 /** The published regular expression for secret scanners. A text that matches is a key if its checksum is right. */
@@ -52,20 +49,15 @@ export function newKey(random: Uint8Array, prefix: SecretKind = "slk_"): string 
   throw new RangeError(`A key needs more random bytes than the ${random.length} given; ${key_random_bytes} suffice.`);
 }
 
-/**
- * Whether this text has the form and the checksum of a key or an access token. A key with this text may still not
- * exist.
- */
+/** Whether the text has the form and the checksum of a key or an access token, which may still not exist. */
 export function isKey(text: string): boolean {
   return isSecret("slk_", text) || isSecret("slt_", text);
 }
 
-/** Whether this text has the form and the checksum of a person's token. */
 export function isToken(kind: "slt_" | "slr_", text: string): boolean {
   return isSecret(kind, text);
 }
 
-/** Whether this text has the form and the checksum of an operator's token. */
 export function isOperatorToken(text: string): boolean {
   return isSecret("slo_", text);
 }
@@ -81,10 +73,7 @@ export function hashKey(key: string): Uint8Array {
   return Bun.SHA256.hash(key) as Uint8Array;
 }
 
-/**
- * The part of a key that the directory stores: its hash, and its first 8 and last 4 characters, by which people
- * recognize it.
- */
+/** The stored part of a key: its hash, and the first 8 and last 4 characters, which people recognize. */
 export function secretOf(key: string): NewSecret {
   return { hash: hashKey(key), prefix: key.slice(0, 8), suffix: key.slice(-4) };
 }
@@ -151,9 +140,7 @@ function valuesOf(header: string): string[] {
   return header.split(",").map((value) => value.replace(/^[ \t]+|[ \t]+$/g, ""));
 }
 
-/**
- * Whether the header's value is empty, or only a scheme such as `Bearer`, because the variable for the key was not set.
- */
+/** Whether the value is empty, or only a scheme such as `Bearer`, because the variable for the key was not set. */
 function isBlank(header: string): boolean {
   return header.length <= header_chars_max && valuesOf(header).every((value) => value.replace(bearer, "") === "");
 }

@@ -1,7 +1,4 @@
-/**
- * Identity tokens, as the core sees them: JWTs that callers send in the place of a key. Who issued a token, and whether it
- * is valid, is a feature's affair (features/identity).
- */
+/** JWTs that callers send in place of a key. features/identity knows who issued a token, and whether it is valid. */
 import type { HeaderSource } from "./credential.ts";
 import type { UnknownCredentials } from "./unknown-credentials.ts";
 import type { Verdict } from "./verdict.ts";
@@ -22,8 +19,5 @@ export interface IdentityTokens {
   in(headers: HeaderSource): string | null;
   /** The verified token with its key, either remembered or verified now. Throws Fault. */
   known(token: string, address: string): KnownToken | Promise<KnownToken>;
-  /**
-   * Counts a refused token, and returns the refusal to send: a 429 once the client's address has had too many refusals.
-   */
   failed: UnknownCredentials["failed"];
 }

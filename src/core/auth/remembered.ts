@@ -16,7 +16,6 @@ const batch_keys_max = 1000;
 /** The most keys that wait to be written. Further keys are dropped until a write succeeds: last use is best effort. */
 const waiting_keys_max = 100_000;
 
-/** How long `stop` waits for the last write. */
 const stop_ms = 3000;
 
 interface LastUsed {
