@@ -9,7 +9,6 @@ import { closingBrace, closingBracket, colon, comma, digitZero, isBlank, opening
 /** Smaller items are not looked up, because parsing them is as quick. */
 const item_bytes_min = 64;
 
-/** The most items of a body that are looked up. */
 const items_max = 2048;
 
 /** For each list, by its name, the items that have to be checked: all but those that earlier bodies had. */
@@ -22,7 +21,6 @@ interface List {
   /** The organization among whose items a look-up searches, and the seed of the hashes of its items. */
   owner: string;
   seed: number;
-  /** The index of the item that is being scanned. */
   index: number;
   head: ListPosition;
   /** The position after the last item: the next item is expected to be the one that followed in an earlier body. */
@@ -55,16 +53,12 @@ export class BodyItems {
   #named: string | null = null;
   #list: List | null = null;
   #begun: Begun | null = null;
-  /** The size of all items that were found in the cache, in bytes. */
   #found_bytes = 0;
   #body: Readonly<Record<string, unknown>> | null = null;
   /** The number of items that were found in the cache, and of the values and members in them. */
   readonly found = { items: 0, values: 0, members: 0 };
 
-  /**
-   * Looks up items for one owner: only items that this owner sent before are found. `names`: the lists of the body
-   * whose items are looked up.
-   */
+  /** Finds only items that this owner sent before. `names`: the lists of the body whose items are looked up. */
   constructor(cache: ItemCache, owner: string, names: readonly string[]) {
     this.#cache = cache;
     this.#owner = owner;
@@ -104,7 +98,6 @@ export class BodyItems {
     return expected;
   }
 
-  /** Called when a text that is looked up has ended. */
   textEnds(piece: Buffer, base: number, to: number): void {
     this.ends(piece, base, { to, values: 0, members: 0, depth: 0 });
     this.#list = null;
@@ -142,15 +135,11 @@ export class BodyItems {
     return item;
   }
 
-  /**
-   * Called when an item begins that has to be parsed. `begun` has the numbers of values and members in the body before
-   * the item.
-   */
+  /** Called when an item begins that has to be parsed. `begun`: the numbers of values and members before the item. */
   begins(begun: Begun): void {
     this.#begun = begun;
   }
 
-  /** Called when an item has ended. */
   ends(piece: Buffer, base: number, { to, values, members, depth }: ItemShape & { to: number }): void {
     const list = this.#list;
     const begun = this.#begun;
@@ -282,10 +271,7 @@ function isText(piece: Uint8Array, from: number, to: number, text: string): bool
   return true;
 }
 
-/**
- * Whether these bytes are a whole item of a list, or a whole member of the body. Only those may be replaced by a zero:
- * the invalid `-{}` would become `-0`.
- */
+/** Whether the bytes are a whole item or member. Only those may become a zero: the invalid `-{}` would become `-0`. */
 function isWholeValue(piece: Uint8Array, from: number, to: number, isMember: boolean): boolean {
   let before = from - 1;
   while (before >= 0 && isBlank(piece[before]!)) before--;

@@ -4,7 +4,6 @@
  * organization that sent it, in the same list of the same operation, and only if all of its bytes are equal: a hash
  * only tells where to look. Rules: docs/design/service.md, Items that were seen before.
  */
-/** The size and nesting of one item of a body. */
 export interface ItemShape {
   values: number;
   members: number;
@@ -26,7 +25,6 @@ export class CachedItem {
     readonly shape: ItemShape,
   ) {}
 
-  /** Reports whether the text has this item's bytes at this position. */
   isAt(text: Buffer, at: number): boolean {
     const { bytes } = this;
     const end = at + bytes.length;
@@ -35,9 +33,7 @@ export class CachedItem {
   }
 }
 
-/**
- * A position in a list: an item, and the position that followed it the last time. One item may be at several positions.
- */
+/** A position in a list: its item, and the position that followed the last time. Positions may share an item. */
 export class ListPosition {
   next: ListPosition | null = null;
 
@@ -67,9 +63,7 @@ export class ItemCache {
   #generation = 1;
   readonly #sights = new Uint32Array(sights_max);
 
-  /**
-   * Makes an empty cache. `seed` is secret: it spreads hashes so that nobody can choose items that displace each other.
-   */
+  /** `seed` is secret: it spreads hashes so that nobody can choose items that displace each other. */
   constructor(
     readonly bytes_max: number,
     readonly seed: number,
@@ -89,15 +83,11 @@ export class ItemCache {
     return (1 + heapOfByte) * body_bytes <= this.bytes_max / 4;
   }
 
-  /** The seed of the hashes of an owner's items. */
   seedOf(owner: string): number {
     return Bun.hash.xxHash32(owner, this.seed);
   }
 
-  /**
-   * Reports whether an item with this hash was seen before. Most items of bodies that are not part of a conversation
-   * never come again, so keeping one at its first sight would cost more than it saves.
-   */
+  /** Whether this hash was seen before: most items never come again, and keeping them at first sight would not pay. */
   sees(hash: number): boolean {
     const place = hash % sights_max;
     if (this.#sights[place] === hash) return true;

@@ -15,17 +15,13 @@ export class MemoryBudget {
   readonly #ofKeys = new Map<string, number>();
   #bytes = 0;
 
-  /**
-   * `isHigh`: whether the process is above its high-water mark. `ended` is called with the bytes that each request
-   * gives back.
-   */
+  /** `isHigh`: the process is above its high-water mark. `ended` gets the bytes that each request gives back. */
   constructor(
     readonly limits: MemoryLimits,
     readonly isHigh: () => boolean,
     readonly ended: (bytes: number) => void = () => {},
   ) {}
 
-  /** The number of bytes that are reserved now. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -34,9 +30,7 @@ export class MemoryBudget {
     return new MemoryReservation(this, keyId);
   }
 
-  /**
-   * The budget that `bytes` more would exceed; null if they exceed none. A request that runs alone never exceeds one.
-   */
+  /** The budget that `bytes` more would exceed, or null. A request that runs alone exceeds none. */
   shortage(keyId: string, bytes: number, own: number): Shortage | null {
     const { node_bytes_max, key_bytes_max } = this.limits;
     if (this.#bytes === own) return null;
@@ -55,7 +49,6 @@ export class MemoryBudget {
   }
 }
 
-/** The memory that one request holds. */
 export class MemoryReservation {
   /** All bytes that the request holds, the answer's included. */
   #bytes = 0;
@@ -72,10 +65,7 @@ export class MemoryReservation {
     return this.#bytes;
   }
 
-  /**
-   * Reserves at least this many bytes, apart from the answer. If they don't fit, the reservation is unchanged, and the
-   * full budget is returned.
-   */
+  /** Reserves at least this many bytes, apart from the answer. If they don't fit, returns the budget that is full. */
   growTo(bytes: number): Shortage | null {
     return this.#grow(bytes - (this.#bytes - this.#answer_bytes));
   }
@@ -85,10 +75,7 @@ export class MemoryReservation {
     this.#shrink(this.#bytes - this.#answer_bytes - bytes);
   }
 
-  /**
-   * Reserves this many bytes for an engine's answer, in place of those reserved for it before. Fails in the same way as
-   * `growTo`.
-   */
+  /** Reserves this many bytes for an engine's answer, in place of those before. Fails in the same way as `growTo`. */
   answerTo(bytes: number): Shortage | null {
     const more = bytes - this.#answer_bytes;
     const shortage = this.#grow(more);

@@ -2,8 +2,6 @@
  * Reads a request's body: bounds its bytes (after decompression), its shape and the time that it takes, then decodes it
  * strictly as UTF-8 and JSON. Faults: invalid_content_type, request_too_large, invalid_json. Rules:
  * docs/design/service.md, Cost before trust.
- *
- * Parses the bytes of a body as JSON, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure.
  */
 import { Fault } from "../inference/fault.ts";
 import { parsedWithInputs } from "../protocol/tool-input.ts";
@@ -41,7 +39,6 @@ export interface JsonBody<Value = unknown> {
 }
 
 export interface ReadBody extends JsonBody {
-  /** The items that have to be checked; null: all items. */
   unseen: UnseenItems | null;
   /** Keeps the valid body's items for later requests. Call it before the body's bytes are used up. */
   keepItems(): void;
@@ -50,19 +47,14 @@ export interface ReadBody extends JsonBody {
 interface Reading {
   /** Waits for other requests between the steps of a large body. */
   pause?: Pause;
-  /** Whether to compute `digest`. */
   hasDigest?: boolean;
   /** Makes the look-up of items from earlier bodies, if the body is scanned; null: no items are looked up. */
   itemsOf?: (() => BodyItems) | null;
 }
 
-/**
- * Called with the number of bytes that a body will hold in memory, before it holds them. A Fault that it throws refuses
- * the request.
- */
+/** Called before a body holds this many bytes of memory. A Fault that is thrown refuses the request. */
 type HoldBytes = (bytes: number) => void;
 
-/** The parts of a request that are read here. */
 type Sent = Pick<Request, "headers" | "body" | "bytes">;
 
 /** Returns a promise unless the body is small, plain and of announced size, and has arrived. */
@@ -109,10 +101,7 @@ function smallBody(bytes: Uint8Array, { body_depth_max }: BodyLimits, hasDigest 
   return { value, ...sizes, own: null, digest, unseen: null, keepItems() {} };
 }
 
-/**
- * One byte of this many is sampled. If it and the two bytes before it are white space, all of this many count as white
- * space.
- */
+/** One byte of this many is sampled: if it and the two before it are white space, all of this many count so. */
 const blankStride = 16;
 const space_code = 0x20;
 
@@ -129,10 +118,7 @@ const digestOf = (bytes: Uint8Array) => new Bun.CryptoHasher("sha256").update(by
 /** The memory of bodies up to this size is left to the garbage collector. */
 const kept_bytes = 1024 * 1024;
 
-/**
- * The largest body that needs no scan. It cannot exceed a limit: a value takes at least one byte, a member five, a new
- * name six.
- */
+/** The largest body that cannot exceed a limit: a value takes at least one byte, a member five, a new name six. */
 function unscannedBytes({ body_values_max, body_members_max, body_names_max }: ShapeLimits): number {
   return Math.min(small_bytes, body_values_max, 5 * body_members_max, 6 * body_names_max);
 }
@@ -150,7 +136,6 @@ export async function readJsonBytes(
 interface ReadingOf extends Required<Pick<Reading, "pause" | "itemsOf">> {
   limits: BodyLimits;
   hold: HoldBytes;
-  /** A body up to this size is not scanned: it is too small to exceed a limit. */
   unscanned_bytes: number;
 }
 
@@ -233,15 +218,10 @@ function unfinished(ms: number): Fault {
   );
 }
 
-/**
- * `Gathering.done` for unpacked bytes, which share their memory with the next piece: they are copied and not released.
- */
+/** `Gathering.done` for unpacked bytes, which share their memory with the next piece: they must not be released. */
 function keep(): void {}
 
-/**
- * Scans a piece, and refuses a body that exceeds the limits for a body of the largest size. The limits for its own size
- * are checked at its end.
- */
+/** Scans a piece by the limits for a body of the largest size. Those for its own size are checked at its end. */
 async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits, pause: Pause): Promise<void> {
   const check = () => assertShape(scan, limits, limits.body_bytes_max);
   for (const bytes of lookingOver(scan, piece, check)) await pause(bytes);
@@ -291,10 +271,7 @@ function* parsedWhole(bytes: Uint8Array, shape: BodyScan): Generator<void, Parse
   }
 }
 
-/**
- * Parses only the items that were not seen before. Null: all of the body has to be parsed, also to find what is wrong
- * with it.
- */
+/** Parses only the items that were not seen before. Null: all has to be parsed, also to find what is wrong. */
 function filled(bytes: Uint8Array, shape: BodyScan, items: BodyItems, members: number): Parsed | null {
   const { found } = items;
   if (found.items === 0) return null;
@@ -318,10 +295,7 @@ function noJson(where: string, cause: unknown): Fault {
   return new Fault("invalid_json", `The request body is not valid JSON${where}.`, { cause });
 }
 
-/**
- * The position of the error, taken from the parser's message. The message itself quotes the body, and must not be
- * passed on.
- */
+/** The position of the error. The parser's message itself quotes the body, and must not be passed on. */
 function whereOf(cause: unknown): string {
   const at = /position (\d+)/.exec(String((cause as Error)?.message))?.[1];
   return at ? ` (at position ${at})` : "";

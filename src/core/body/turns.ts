@@ -13,7 +13,6 @@ interface TurnsClock {
   after(delay_ms: number, run: () => void): void;
 }
 
-/** A body that waits for its next step. */
 interface Waiting {
   /** The number of the body on this node, in order of arrival. */
   number: number;
@@ -65,10 +64,7 @@ export class BodyTurns {
     return isAlone && this.#clock.now_ms() - step.began_ms < stretch_ms;
   }
 
-  /**
-   * Begins a step. If other requests wait, the step is followed by a rest of the same length, so that they get half of
-   * the node's time.
-   */
+  /** Begins a step. If other requests wait, a rest of the same length follows, so that they get half of the time. */
   #begin(number: number): void {
     const began_ms = this.#clock.now_ms();
     this.#step = { number, began_ms };

@@ -1,5 +1,3 @@
-/** Reads the headers in which a client states what it accepts. Pure. */
-
 export function takesGzip(acceptEncoding: string | null): boolean {
   return (acceptEncoding ?? "").split(",").some((coding) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)|$)/i.test(coding));
 }

@@ -35,7 +35,6 @@ export interface Bounds {
   garbage: Garbage;
   /** The turns that work on large bodies takes, so that it does not delay other requests. */
   turns: BodyTurns;
-  /** The cache of messages and tools of recent requests. */
   items: ItemCache;
   slowness: Slowness;
   clientAddress: ClientAddress;
@@ -110,10 +109,7 @@ function socketsLimits(limits: MemorySettings & Pick<BoundsLimits, "websocket_fr
   return { frame_bytes_max, node_max: Math.min(sockets_max, fitting), key_max: socketsOfKey_max };
 }
 
-/**
- * The parts of a node that refuse a request if there is no memory for it, or no descriptor for its connection. Each
- * refusal is counted.
- */
+/** The parts of a node that refuse a request for want of memory or descriptors, and count the refusal. */
 interface Needs {
   bounds: Bounds;
   metrics: Pick<Observer, "shed">;
@@ -122,15 +118,12 @@ interface Needs {
 /** The memory that a request needs in addition to its body, including the buffers of its streams. */
 const request_bytes = 64 * 1024;
 
-/**
- * Reserves the memory of a request with a body of this size. Throws Fault 429 `concurrency_limit_exceeded` if its key's
- * share is used up, 503 `overloaded` if the node's memory is.
- */
+/** Throws 429 `concurrency_limit_exceeded` if the key's memory is used up, 503 `overloaded` if the node's is. */
 export function reserve(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.growTo(request_bytes + bytes) ?? null);
 }
 
-/** Reserves the memory of an engine's answer of this size. Throws as `reserve` does. */
+/** As `reserve`, for an engine's answer. */
 export function reserveAnswer(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.answerTo(bytes) ?? null);
 }
@@ -141,9 +134,7 @@ function refuse(dependencies: Needs, shortage: Shortage | null): void {
   throw tooMuch(shortage, dependencies.bounds.memory.limits.key_bytes_max);
 }
 
-/**
- * The pauses between the steps of work on this request's body: a large body takes turns with those of other requests.
- */
+/** The pauses between the steps of work on the body: a large body takes turns with those of other requests. */
 export function takesTurns({ bounds }: Pick<Needs, "bounds">, call: Call): Pause {
   const announced = Number(call.request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
   const isSmall = announced <= small_bytes && !call.request.headers.has("content-encoding");
@@ -170,9 +161,7 @@ function tooMuch(shortage: Shortage, key_bytes_max: number): Fault {
   });
 }
 
-/**
- * Throws Fault 503 `overloaded` if hardly a descriptor is left; the connection is then closed. Not called for probes.
- */
+/** Throws 503 `overloaded` if hardly a descriptor is left; the connection is then closed. Not called for probes. */
 export function requireDescriptors({ bounds, metrics }: Needs): void {
   if (!bounds.pressure.descriptorsAreFew()) return;
   metrics.shed("descriptors");
@@ -181,9 +170,7 @@ export function requireDescriptors({ bounds, metrics }: Needs): void {
   });
 }
 
-/**
- * Stands for the address of clients whose address is not known: it is in no network, and all of them share one limit.
- */
+/** Stands for every address that is not known: it is in no network, and its clients share one limit. */
 const unknownAddress = "unknown";
 
 /** The most proxies in a chain that are looked at. */
@@ -210,10 +197,7 @@ export function clientAddresses({ trustedProxies, clientAddressHeader }: Forward
   };
 }
 
-/**
- * The first address that is no trusted proxy; if all are proxies, the outermost. Null if there are too many hops, or if
- * an address before the first one cannot be read.
- */
+/** The first hop that is no trusted proxy, or the outermost. Null: too many hops, or an unreadable one before it. */
 function firstClient(hops: Iterable<string>, isProxy: (address: string) => boolean): string | null {
   let last: string | null = null;
   let count = 0;
@@ -226,10 +210,7 @@ function firstClient(hops: Iterable<string>, isProxy: (address: string) => boole
   return last;
 }
 
-/**
- * The elements of a comma-separated list, from the last to the first. Whatever a client wrote, the element after the
- * last comma is the one that the nearest proxy appended.
- */
+/** From the last to the first: the nearest proxy appended the element after the last comma, whatever a client wrote. */
 function* fromTheRight(header: string): Generator<string, void> {
   let end = header.length;
   while (end >= 0) {

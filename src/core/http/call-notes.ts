@@ -24,7 +24,6 @@ export interface CallNotes {
   upstream?: string;
   replica?: string;
   attempts?: readonly Tried[];
-  /** The time that the request waited in queues because its engines were at their limits. */
   queued_ms?: number;
   code?: string;
   cause?: unknown;
@@ -33,10 +32,7 @@ export interface CallNotes {
 const agent_chars_max = 200;
 const id_chars_max = 128;
 
-/**
- * The texts that a caller chooses. In the log they are shortened, and have no control characters and no secrets of this
- * service.
- */
+/** Texts that a caller chooses, shortened for the log, without control characters and secrets of this service. */
 type CallersWords = Partial<Record<"user_agent" | "x_request_id" | "x_client_request_id", string | undefined>>;
 
 export function callersWords(headers: { get(name: string): string | null }): CallersWords {
@@ -53,10 +49,7 @@ function headerText(text: string | null, chars_max: number): string | undefined 
 
 const unprintable = /[^\x20-\x7e]/g;
 
-/**
- * Cleans and shortens the text of a caller. Secrets are removed before the text is shortened: half of a secret would
- * not be recognised, and would still reveal much.
- */
+/** Secrets are removed before the text is shortened: half of a secret would not be recognised, and reveal much. */
 export function cleaned(text: string, chars_max: number): string {
   return masked(text.slice(0, chars_max * 4))
     .slice(0, chars_max)

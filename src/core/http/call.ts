@@ -10,11 +10,9 @@ import type { RequestTrace } from "../usage/traces.ts";
 import type { CallNotes } from "./call-notes.ts";
 import type { Socket } from "./socket.ts";
 
-/** The connection of a request. */
 export interface ClientConnection {
   /** The client's address, as far as the proxies in front are trusted (bounds.ts). */
   address(): string;
-  /** Whether the peer is on this machine. */
   isLocal(): boolean;
   /** Lifts the runtime's own idle timeout, which would cut a quiet stream, or sets it again. */
   keepOpen(isKept: boolean): void;
@@ -29,10 +27,7 @@ export class Call implements Caller {
   readonly #notes: CallNotes = {};
   readonly #work = new Cancellation();
   readonly #halted = new Cancellation();
-  /**
-   * The parts of the request's work that end when the request ends. An array takes a microsecond less than an
-   * AsyncDisposableStack.
-   */
+  /** Parts of the work that end with the request. An array takes a microsecond less than an AsyncDisposableStack. */
   readonly #begun: (AsyncDisposable | Disposable)[] = [];
   #pause: Pause = yieldFor;
   #trace: RequestTrace | null = null;
@@ -63,7 +58,6 @@ export class Call implements Caller {
     return this.#notes;
   }
 
-  /** The trace of the request; null if it is not traced. */
   get trace(): RequestTrace | null {
     return this.#trace;
   }
@@ -78,12 +72,10 @@ export class Call implements Caller {
     return this.#halted;
   }
 
-  /** Whether the client has left, so that nobody reads the rest of the answer. */
   get left(): boolean {
     return this.#left;
   }
 
-  /** Whether the request was cancelled, so that its answer counts as cancelled even if it is complete. */
   get isCancelled(): boolean {
     return this.#isCancelled;
   }
@@ -93,12 +85,10 @@ export class Call implements Caller {
     return this.#isStreaming;
   }
 
-  /** Whether the request's body was read to the end. */
   get isBodyRead(): boolean {
     return this.#isBodyRead;
   }
 
-  /** The pause between two steps of work on the request's body. */
   get pause(): Pause {
     return this.#pause;
   }
@@ -112,7 +102,6 @@ export class Call implements Caller {
     this.#trace = trace;
   }
 
-  /** Records the request's caller. */
   identified(who: Pick<CallNotes, "organization" | "key" | "operator" | "person">): void {
     const { organization, key, operator, person } = who;
     if (organization !== undefined) this.#notes.organization = organization;
@@ -122,7 +111,6 @@ export class Call implements Caller {
     if (organization !== undefined && key !== undefined) this.#trace?.identified({ organization, key });
   }
 
-  /** Records the requested model, and whether a stream is asked for. */
   requested({ model, stream }: Pick<CallNotes, "model" | "stream">): void {
     if (model !== undefined) this.#notes.model = model;
     if (stream !== undefined) this.#notes.stream = stream;
@@ -197,26 +185,18 @@ export class Call implements Caller {
     if (fault.status >= 500) this.#notes.cause = fault.details.cause ?? fault;
   }
 
-  /**
-   * Notes that the status was sent as the head of a stream. From then on frame.ts ends the request when its stream
-   * closes.
-   */
+  /** The status was sent as the head of a stream: frame.ts ends the request when the stream closes. */
   streams(): void {
     this.#isStreaming = true;
   }
 
-  /**
-   * Adds a part of the request's work, which ends with the request if not before. The part that began last ends first.
-   */
+  /** Adds a part of the work, which ends with the request if not before. The part that began last ends first. */
   begins<Begun extends AsyncDisposable | Disposable>(begun: Begun): Begun {
     this.#begun.push(begun);
     return begun;
   }
 
-  /**
-   * Ends each part of the request's work, even if another part throws. Returns a promise only if there are parts; it
-   * resolves when all have ended.
-   */
+  /** Ends each part of the work, even if another part throws. Returns a promise only if there are parts. */
   finish(): Promise<void> | undefined {
     if (this.#begun.length > 0) return this.#endAll();
     // A failure before the status was sent is thrown instead, and its code is recorded where it is caught.
@@ -273,10 +253,6 @@ export class Call implements Caller {
     this.#text = memory.budget.reservation(memory.keyId);
   }
 
-  /**
-   * Reserves memory for this many more bytes of the answer's text, which is kept until the answer is complete. Returns
-   * false if there is not enough memory.
-   */
   keepsText(bytes: number): boolean {
     return this.#text !== null && this.#text.growTo(this.#text.bytes + bytes) === null;
   }

@@ -1,9 +1,7 @@
 /**
  * The frame around every request: one request id, one place where a fault becomes an answer, one line in the log.
- * Inside it, work is a straight line that returns a Response or throws a Fault.
- *
- * Refuses request heads that two parsers may read differently: a proxy in front of this service may have understood a
- * different request, and let that through.
+ * Inside it, work is a straight line that returns a Response or throws a Fault. Refuses request heads that a proxy in
+ * front of this service may have understood differently.
  */
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { UnreadBodies } from "../body/unread.ts";
@@ -31,9 +29,7 @@ export interface Lifecycle {
   leave(place: PresentEntry<Call>): void;
   /** Marks the node as not ready. Requests that still arrive are served. */
   startDraining(): void;
-  /**
-   * Resolves when no request is open, or after `ms`. Requests that are still open then end with their protocol's error.
-   */
+  /** Resolves when no request is open. Those that are still open after `ms` end with their protocol's error. */
   finish(ms: number): Promise<void>;
 }
 
@@ -89,17 +85,13 @@ export function lifecycle(): Lifecycle {
   };
 }
 
-/** The parts of a node that the frame needs. */
 export interface FrameDependencies {
   bounds: Pick<Bounds, "pressure" | "slowness" | "garbage">;
   unread: UnreadBodies;
   lifecycle: Lifecycle;
   /** The traces of requests; null if nothing is traced. */
   traces: Pick<Traces, "begin"> | null;
-  /**
-   * Whether this answer's connection should be closed, so that its client connects again to a worker that has fewer
-   * connections.
-   */
+  /** Whether to close this answer's connection, so that its client connects to a worker with fewer connections. */
   shedsConnection(): boolean;
   metrics: Pick<Observer, "request">;
   log: Pick<Log, "request" | "event">;
@@ -111,7 +103,6 @@ export interface FrameDependencies {
 export type HttpAnswer = Response | StreamedAnswer;
 
 export interface Framed extends FaultForm {
-  /** The path of the route that matched, for logs and metrics. */
   path: string;
   /** Whether the request may be traced: probes are not. */
   isTraced?: boolean;
@@ -122,7 +113,6 @@ export interface Framed extends FaultForm {
 
 export type Serve = (request: Request, connection: ClientConnection) => Promise<Response>;
 
-/** An open request, and its place in the node's list of open requests. */
 interface Open {
   call: Call;
   place: PresentEntry<Call>;
@@ -187,10 +177,7 @@ async function closed(dependencies: FrameDependencies, open: Open, fault?: Fault
   ended(dependencies, open, 200);
 }
 
-/**
- * Ends every request: takes it off the list of open requests, and writes its metrics, its trace and its line in the
- * log.
- */
+/** Ends every request: its place among the open ones, its metrics, its trace and its line in the log. */
 function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, place }: Open, status: number): void {
   lifecycle.leave(place);
   bounds.garbage.lived(call.elapsed_ms(), lifecycle.openCount);
@@ -202,10 +189,7 @@ function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, p
   log.request(call, status);
 }
 
-/**
- * Whether the connection may serve another request: the body of this one was read, and the wait of a slow refusal is
- * over.
- */
+/** Whether the connection may serve another request: the body was read, and the wait of a slow refusal is over. */
 async function becomesWelcome(
   { unread, bounds: { pressure, slowness } }: FrameDependencies,
   call: Call,
@@ -218,10 +202,7 @@ async function becomesWelcome(
   return slowness.wait(call.signal);
 }
 
-/**
- * Reports the fault to `failed`, and returns the fault to answer with. An error in `failed` must not leave the request
- * open.
- */
+/** The fault to answer with. An error in `failed` must not leave the request open. */
 function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
   try {
     failed?.(call, fault);
@@ -231,9 +212,7 @@ function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
   }
 }
 
-/**
- * Makes the answer of a fault. If making the form's headers throws, they are left out: the request must not stay open.
- */
+/** If making the form's headers throws, they are left out: the request must not stay open. */
 function refused({ log }: FrameDependencies, call: Call, fault: Fault, form: FaultForm): Response {
   try {
     return answerFault(call, fault, form);
@@ -249,10 +228,7 @@ function begunTrace({ traces }: FrameDependencies, { requestId, request, route }
   return traces.begin({ id: requestId, method, route, headers, words: callersWords(headers) });
 }
 
-/**
- * Adds the headers that every answer has: the request's id under the names of each family of clients, and the header
- * that forbids clients to guess another media type (docs/design/service.md, Identifiers and headers).
- */
+/** Adds the id by each family of clients' names, and `nosniff`: docs/design/service.md, Identifiers and headers. */
 export function identified(response: Response, requestId: string): Response {
   response.headers.set("x-service-request-id", requestId);
   response.headers.set("x-request-id", requestId);
@@ -261,10 +237,7 @@ export function identified(response: Response, requestId: string): Response {
   return response;
 }
 
-/**
- * Throws 400 for a head that two parsers may read differently; the connection has to be closed after that. The
- * runtime's own parser refuses the other ambiguous heads.
- */
+/** Throws 400 for a head that two parsers may read differently. The runtime's own parser refuses other such heads. */
 function refuseAmbiguous(headers: Headers): void {
   // Two fields of one name are joined by a comma, which no host contains.
   if (headers.get("host")?.includes(",")) throw ambiguous("has more than one Host header");

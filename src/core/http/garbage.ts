@@ -1,10 +1,8 @@
 /**
- * Collects the garbage of large bodies and long streams. The runtime itself collects only when as much again has been
- * allocated as is in use, which may never happen. A collection stops the node for some milliseconds, more if much is in
- * use, so collections have a budget of time, which a burst of large bodies may use up and which fills up slowly. Rule:
- * docs/design/runtime.md, Memory.
- *
- * Measures how close the process is to the machine's limits of memory and descriptors, a few times a second.
+ * Collects the garbage of large bodies and long streams: the runtime itself collects only when as much again has been
+ * allocated as is in use, which may never happen. A collection stops the node for some milliseconds, so collections
+ * have a budget of time, which a burst of large bodies may use up and which fills up slowly (docs/design/runtime.md,
+ * Memory). Also measures how close the process is to its limits of memory and descriptors.
  */
 
 import { fullGC } from "bun:jsc";
@@ -17,14 +15,11 @@ export interface Garbage {
   ended(bytes: number): void;
   /** Called when a request that was open for `ms` milliseconds has ended, while `open` requests are open. */
   lived(ms: number, open: number): void;
-  /**
-   * Called at intervals with the number of open requests, to collect the garbage of small requests if that is quick.
-   */
+  /** Called at intervals, to collect the garbage of small requests if that is quick. */
   passed(open: number): void;
   /**
-   * Called each second with the number of open requests. If there are many, new objects are collected. The runtime
-   * itself does that each second; but only each half minute once the heap has kept its size for 30 seconds, as it does
-   * while streams come and go evenly.
+   * Called each second, to collect new objects if many requests are open. The runtime does so too, but only each half
+   * minute once the heap has kept its size for 30 seconds, as it does while streams come and go evenly.
    */
   ticked(open: number): void;
 }
@@ -36,25 +31,17 @@ interface GarbageSettings {
   ended_bytes: number;
   /** Requests of this age have survived the quick collections, so only a full collection frees them. */
   old_ms: number;
-  /**
-   * The least number of old requests that must have ended before a collection. If more than this number are open, as
-   * many must have ended as are open.
-   */
+  /** The old requests that must have ended before a collection; as many as are open, if more are open. */
   old_min: number;
   /**
-   * The wait between two collections for old requests, as a multiple of the last collection's duration, because every
-   * stream stops during a collection. Without the wait, 400 old requests a second would cause a collection of 100 ms
-   * each 2.5 seconds, and delay one token in 25.
+   * The wait between two collections for old requests, as a multiple of the last one's duration, in which every stream
+   * stopped. Without it, 400 old requests a second would cost 100 ms each 2.5 seconds, and delay one token in 25.
    */
   old_rest: number;
-  /**
-   * The wait from the end of a request to a collection: the request is still being released, and another request may
-   * follow immediately.
-   */
+  /** The wait from a request's end to a collection: it is still being released, and another may follow at once. */
   wait_ms: number;
   /** With more open requests than this, a full collection may take too long to be made for small garbage. */
   open_max: number;
-  /** The budget of time for collections, in milliseconds. */
   budget: BucketSize;
 }
 
@@ -83,7 +70,6 @@ export function garbage(
   /** The moment from which old requests may cause a collection again. */
   let rested_ms = Number.NEGATIVE_INFINITY;
   let isWaiting = false;
-  /** Whether a request has ended since the last collection. */
   let hasEnded = false;
 
   const mayCollect = () => budget.tokens(now_ms()) > 0;
@@ -144,7 +130,6 @@ const look_ms = 100;
 const collect_ms = 5_000;
 
 export interface Machine {
-  /** Resident bytes of this process. */
   residentBytes(): number;
   /** Frees unused memory, which takes some milliseconds. */
   collect(): void;

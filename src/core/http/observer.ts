@@ -1,29 +1,20 @@
-/**
- * THE SEAM OF OBSERVERS: the interface by which metrics and traces are added. They are called at the end of requests,
- * and for refusals and decisions.
- */
+/** THE SEAM OF OBSERVERS, by which metrics and traces are added: called at ends of requests, refusals and decisions. */
 
 export interface Observer {
   request(ended: EndedRequest): void;
   /** Called when a credential was refused, with the fault's code. */
   unauthenticated(code: string): void;
-  /** Called when a request was refused because the node's memory or descriptors are used up. */
   shed(what: Shed): void;
-  /**
-   * Called with the decision about one inference request of a known caller: granted from `plan` or `extra`, or refused
-   * with a fault's code.
-   */
+  /** The decision about an inference request of a known caller. `reason`: `plan`, `extra`, or the code of a fault. */
   decision(decision: "granted" | "refused", reason: string): void;
   /** All metrics as text, for /metrics. */
   render(format: Format): Promise<string>;
 }
 
 export interface EndedRequest {
-  /** The path of the route that matched. */
   route: string;
   /** The status with which the request ended, which differs from the status sent if its stream failed. */
   status: number;
-  /** The code of the fault; absent if the request did not fail. */
   code?: string | undefined;
   seconds: number;
   traceId?: string | undefined;

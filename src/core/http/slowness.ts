@@ -1,15 +1,11 @@
 /**
  * The wait before a refusal for which nothing was looked up: a client that hammers with made-up keys gets one answer in
- * a second or two on each connection, instead of thousands. Waits are random, so that a thousand refusals do not come
- * back at one moment.
+ * a second or two. Waits are random, so that a thousand refusals do not come back at one moment.
  */
 import type { Signal } from "../time/cancellation.ts";
 
 export interface Slowness {
-  /**
-   * Resolves with false at once if too many requests wait already: then the connection is better closed. The signal
-   * ends the wait early.
-   */
+  /** Resolves with false at once if too many requests wait: then close the connection. The signal ends the wait. */
   wait(signal: Signal): Promise<boolean>;
 }
 
@@ -21,7 +17,6 @@ interface SlownessLimits {
 
 export const slownessLimits: SlownessLimits = { waiting_max: 2000, shortest_ms: 1000, longest_ms: 3000 };
 
-/** Makes the waits before refusals. `random` returns a number from 0 to 1. */
 export function slowness(limits: SlownessLimits, random: () => number): Slowness {
   let waiting = 0;
   return {

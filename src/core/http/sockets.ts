@@ -4,13 +4,10 @@ import { Present } from "../time/clock.ts";
 export interface SocketsLimits {
   /** The largest message of a socket, and the most bytes of conversations that a socket keeps. */
   frame_bytes_max: number;
-  /** How many sockets a process may have. */
   node_max: number;
-  /** How many of these sockets may belong to one key. */
   key_max: number;
 }
 
-/** A socket that can be drained. */
 export interface Retiring {
   /** Takes no further message, and closes the socket once running requests have their answers. */
   retire(): void;

@@ -1,7 +1,6 @@
 /**
- * ANSWER: turns a run (the work of engines on one admitted request) into the response that its caller reads: encoded in
- * the protocol, stored if it is to be stored, and sent. A failure before the first part of the answer is thrown, so
- * that its status can still be sent.
+ * ANSWER: turns a run into the response that its caller reads: encoded in the protocol, stored if it is to be stored,
+ * and sent. A failure before the first part of the answer is thrown, so that its status can still be sent.
  */
 
 import { limitHeaders, windowHeaders } from "../admission/limit-words.ts";
@@ -53,7 +52,6 @@ export async function streamed<Wire extends InferenceWire, Reply>(
   return sseAnswer(await untilFirstPart(answering, rest, save !== null), options);
 }
 
-/** The headers that every answer of an admitted request has. */
 export function admittedHeaders(operation: Operation, run: Run): Record<string, string> {
   return {
     "x-service-usage-source": run.grant.source,
@@ -62,18 +60,15 @@ export function admittedHeaders(operation: Operation, run: Run): Record<string, 
   };
 }
 
-/** The approximate size of the answer, in bytes. */
 function sizeOf({ parts }: Result): number {
   return parts.reduce((sum, { text, logprobs }) => sum + text.length + 1024 * (logprobs?.length ?? 0), 0);
 }
 
-/** A checked request that may run. */
 export interface Prepared<Wire> extends RunRequest {
   /** The body, or the part of it that the answer needs, with stored items in place of references to them. */
   wire: Wire;
 }
 
-/** A run, the request that it answers, and the headers of the answer. */
 export interface Answering<Wire extends InferenceWire, Reply> {
   call: Call;
   adapter: Adapter<Wire, Reply>;
@@ -93,7 +88,6 @@ export interface StreamLimits {
 /** Stores an answer. Never throws. */
 export type Save<Reply> = (reply: Reply) => Promise<void>;
 
-/** Returns the function that stores the answer; null if it is not to be stored. */
 export function saverOf<Wire extends InferenceWire, Reply>({
   adapter: { saver },
   prepared: { wire, principal },
@@ -154,15 +148,9 @@ function clockedOnce(): () => number {
   };
 }
 
-/**
- * THE SEAM OF KEPT ANSWERS: the interface to a feature that keeps answers beyond their connection, runs requests in the
- * background, and answers a repeated request with the answer of the first one.
- */
+/** THE SEAM OF KEPT ANSWERS, for a feature that keeps answers, runs requests in the background, and answers repeats. */
 export interface AnswerSinks {
-  /**
-   * The sink that keeps the answer of this request; null if it is not kept, as for most requests. The sink ends with
-   * the call. Throws a Fault if the answer would be kept but the organization keeps no content.
-   */
+  /** Null: the answer is not kept, as for most requests. Throws a Fault if the organization keeps no content. */
   sinkOf(call: Call, asked: SinkAsked): AnswerSink | null;
 }
 
@@ -181,22 +169,15 @@ export interface AnswerSink {
   readonly isRepeatable: boolean;
   /** How the answer is fetched, if it is a background response; else null. */
   readonly fetched: Fetched | null;
-  /**
-   * Claims the request's idempotency key, or returns the answer of the earlier request that this one repeats. Throws
-   * Faults.
-   */
+  /** Claims the idempotency key, or returns the answer of the earlier request that this one repeats. Throws Faults. */
   begin(): Promise<EarlierAnswer | null>;
-  /** Called when the run has begun. */
   follows(run: Run): void;
   /** Keeps the events of the run, and makes the HTTP answer from them. */
   answer<Wire extends InferenceWire, Reply>(answering: Answering<Wire, Reply>): Promise<HttpAnswer>;
 }
 
 export interface EarlierAnswer {
-  /**
-   * Answers a repeated request from the kept answer, without an engine and without a charge. `wire`: the part of the
-   * repeat's body that is needed to encode the answer.
-   */
+  /** Answers from the kept answer, without an engine and without a charge. `wire`: what encoding the answer needs. */
   answer<Wire extends InferenceWire, Reply>(
     repeat: { principal: Principal; wire: Wire },
     adapter: Adapter<Wire, Reply>,

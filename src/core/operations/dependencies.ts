@@ -37,17 +37,14 @@ export interface Dependencies extends FrameDependencies {
   runs: Runs;
   ledger: Pick<Ledger, "windows" | "budgets" | "receipt">;
   rates: Pick<Rates, "read">;
-  /** Receipts of requests that were refused. */
   refused: Pick<RefusedLog, "add" | "find">;
   inputEstimate: Pick<InputEstimate, "tokens" | "expected">;
   stored: StoredResponses;
   sinks: AnswerSinks;
   tokenCounter: TokenCounter;
-  /** The models in the form that Codex expects. */
   codexModels(models: readonly Model[]): CodexModel[];
   /** Leaves out turns of a conversation that is to be summarized until it fits, and returns its size in bytes. */
   fitted(call: Call, model: CatalogModel, request: InferenceRequest): Promise<number>;
-  /** The currency in which the service counts. */
   currency: Currency;
   /** The public address of the console, without a slash at its end; null: none is configured. */
   consoleUrl(): string | null;
@@ -60,7 +57,6 @@ export interface Dependencies extends FrameDependencies {
   readiness(): CheckResult[];
   /** The routes as each process of this node sees them, for operators only. */
   routes(): Promise<readonly RouteView[]>;
-  /** The hash of the configuration in force. */
   configurationHash(): string;
   metrics: Observer;
   log: Log;
@@ -75,6 +71,5 @@ export interface CheckResult {
 }
 
 interface ServingLimits extends BodyLimits, StreamLimits {
-  /** How long a connection may be silent, and how long the head of a request may take to arrive. */
   idle_ms: number;
 }

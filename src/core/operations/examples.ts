@@ -1,4 +1,3 @@
-/** Makes the examples of operations. */
 import type { ModelKind } from "../inference/model.ts";
 import { type Example, type ExampleRequest, jsonType } from "./operation.ts";
 
@@ -18,10 +17,7 @@ export function getExample(
   return { name, summary, needs: [], request: (id) => ({ path: pathFor(id), ...more }), status: 200, contentType };
 }
 
-/**
- * Returns a function that makes examples of a POST to `path`. The `model` in their bodies is one that has what the
- * example needs.
- */
+/** Makes examples of a POST. The `model` in their bodies is one that has what the example needs. */
 export function exampleAt(path: string, kind: ModelKind = "chat") {
   return (
     name: string,

@@ -23,7 +23,6 @@ function isMessagesClient(request: Request): boolean {
   return request.headers.has("anthropic-version");
 }
 
-/** The body of a fault on a path of several protocols. */
 function faultBodyForClient(fault: Fault, requestId: string, request: Request): unknown {
   return isMessagesClient(request) ? messagesFault(fault, requestId) : openaiFault(fault, requestId);
 }

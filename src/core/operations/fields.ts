@@ -19,7 +19,6 @@ export const instant = (description: string) =>
     .Decode((written) => new Date(written))
     .Encode((at) => at.toISOString());
 
-/** The public part of one secret of a key or an operator. */
 export const Secret = Type.Object(
   {
     prefix: Type.String({ description: "The first 8 characters.", examples: ["slk_3fJk"] }),
@@ -32,10 +31,7 @@ export const Secret = Type.Object(
 );
 export type Secret = Value<typeof Secret>;
 
-/**
- * A CREDENTIAL: the fields that a key and an operator have in common: the owner, how long it is valid, when and from
- * where it was last used, and its secrets.
- */
+/** A CREDENTIAL: the fields that a key and an operator have in common. */
 export const credentialFields = {
   created_by: Type.String({
     description: "`operator:<name>`, `person:<id>`, `cli:<user>` or `service`.",

@@ -72,9 +72,7 @@ export const readiness = operation({
   handle: async (dependencies, _call, { query }) => readinessAnswer(dependencies, query.verbose !== undefined, {}),
 });
 
-/**
- * Readiness with the routes, for operators. It has the names of engines in the configuration, which clients never get.
- */
+/** Readiness with the routes, for operators: clients never get the names of engines. */
 export const operatorReadiness: Operation = {
   ...readiness,
   handle: async (dependencies, _call, { query }) => {

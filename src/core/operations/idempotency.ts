@@ -5,7 +5,6 @@ import { Fault } from "../inference/fault.ts";
 
 export const keyHeader = "idempotency-key";
 
-/** The declaration of the header `idempotency-key`, for operations that take it. */
 export const keyHeaders = Type.Object({
   [keyHeader]: Type.Optional(
     Type.String({

@@ -1,4 +1,3 @@
-/** The faults that every operation of inference can have. */
 import type { FaultCode } from "../inference/fault.ts";
 
 export const inferenceFaults = [

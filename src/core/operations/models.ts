@@ -178,10 +178,7 @@ function messagesList(served: ServedName[], paging: Paging) {
   };
 }
 
-/**
- * One page of models. Without `limit` the page has all models: with the protocol's default of 20, clients that don't
- * page would miss the others.
- */
+/** Without `limit`, all models: with the protocol's default of 20, clients that don't page would miss the others. */
 function pageOf(
   served: ServedName[],
   { limit, after_id, before_id }: Paging,

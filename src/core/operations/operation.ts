@@ -44,23 +44,15 @@ interface Declared<
   summary: string;
   description: string;
   scope: Required;
-  /**
-   * The operation's name in the ledger, if it is metered. Refusals of metered operations are counted, and have
-   * receipts.
-   */
+  /** The name in the ledger of a metered operation, whose refusals are counted, and have receipts. */
   metered?: MeteredOperation;
-  /**
-   * The schemas of the parameters by place (path, query, headers). serve-operation.ts lists the keywords that describe them.
-   */
+  /** The schemas of the parameters by place. serve-operation.ts lists the keywords that describe them. */
   params?: Params;
   query?: Query;
   headers?: Headers;
   request?: RequestBody<Body>;
   success: Success;
-  /**
-   * Every code with which the handler or the body may fail; the codes of credentials follow from `scope`. Each status
-   * among them has one JSON answer.
-   */
+  /** The codes of the handler and the body; `scope` adds those of credentials. Each status has one JSON answer. */
   faults: readonly FaultCode[];
   /** Whether the OpenAPI document describes all other error statuses, in the same shape, as `default`. */
   otherFaults: boolean;
@@ -84,7 +76,6 @@ interface Declared<
   ): Soon<HttpAnswer>;
 }
 
-/** The input of a handler, which is checked before it is called. */
 export interface Input<Required, Params extends TObject, Query extends TObject, Headers extends TObject, Body> {
   principal: Required extends null ? null : Principal;
   /** The parameters as they were sent, percent-encoded. */
@@ -107,7 +98,6 @@ export type Operation = Declared<RequiredScope, TObject, TObject, TObject, unkno
 
 type Nothing = TObject<Record<never, never>>;
 
-/** The faults of the checks before the handler. */
 function credentialFaults(scope: RequiredScope): readonly FaultCode[] {
   if (scope === null) return [];
   return [
@@ -122,7 +112,6 @@ function credentialFaults(scope: RequiredScope): readonly FaultCode[] {
   ];
 }
 
-/** Makes an operation; the types of the handler's input follow from the declaration. */
 export function operation<
   Required extends RequiredScope,
   Params extends TObject = Nothing,
@@ -139,30 +128,22 @@ export function operation<
   return { ...declared, faults, examples: declared.examples ?? [] } as unknown as Operation;
 }
 
-/**
- * The form of an operation's errors. `messages`, `responses`: the form of that protocol. `client`: `Error`, or the form
- * of Messages, depending on the client.
- */
+/** `messages`, `responses`: that protocol's form. `client`: `Error` or the form of Messages, by the client. */
 export type FaultShape = "error" | "messages" | "responses" | "client";
 
 /** The group of an operation in the contract, such as `Models`. */
 export type Tag = string;
 
 interface Success {
-  /** The status, if it is not 200. */
   status?: 101;
   description: string;
-  /** The body of this status, by media type. */
   content: Record<string, Content>;
   headers: readonly string[];
   /** Further statuses that are an answer and not a fault (`/readyz` answers 503 in a form of its own). */
   also?: Record<number, Omit<Success, "status" | "also">>;
 }
 
-/**
- * `schema` describes a JSON body, or the data of each event of a stream, in the order that `grammar` states. `example`
- * is shown in the OpenAPI document.
- */
+/** `schema`: of a JSON body, or of the data of each event of a stream, in the order that `grammar` states. */
 export interface Content {
   schema: TSchema;
   grammar?: StreamGrammar;
@@ -172,7 +153,6 @@ export interface Content {
 
 export const jsonType = "application/json";
 
-/** A success with a JSON body and the status 200. */
 export function jsonSuccess(description: string, content: Content, headers: readonly string[] = []): Success {
   return { description, headers, content: { [jsonType]: content } };
 }
@@ -188,7 +168,6 @@ export interface Example {
   /** The kind of the example's model; absent: `chat`. */
   kind?: ModelKind;
   request(modelId: string): ExampleRequest;
-  /** The status and media type of the answer. */
   status: number;
   contentType: string;
 }

@@ -4,7 +4,6 @@ import type { IdPrefix } from "../store/ids.ts";
 
 const place = "{id}";
 
-/** The path of the request's URL. */
 export function pathOf(request: Request): string {
   return targetOf(request.url).path;
 }
@@ -30,10 +29,7 @@ export function hasId({ path }: Pattern): boolean {
   return path.includes(place);
 }
 
-/**
- * Whether the part of the path in the place of the id can be an id. If ids have a prefix, a part without it is not an
- * id but the name of a path that does not exist (`/v1/responses/x`).
- */
+/** If ids have a prefix, a part without it is no id but the name of a path that does not exist (`/v1/responses/x`). */
 export function isIdThere({ path, idPrefix }: Pattern, request: Request): boolean {
   const id = idIn(path, request);
   return idPrefix === undefined ? id !== "" : new RegExp(`^${idPrefix}[^/]+$`).test(id);

@@ -1,7 +1,6 @@
 /**
  * PREPARE: decides whether a request may run, and under which conditions. It makes the checks in the decided order, up
- * to the hold of the estimated cost, and throws the Fault of a refusal. For a request that repeats an earlier one, it
- * returns the earlier answer.
+ * to the hold of the estimated cost, and throws the Fault of a refusal; or returns the answer that the request repeats.
  */
 
 import type { TSchema } from "typebox";
@@ -35,17 +34,14 @@ import type { Dependencies } from "./dependencies.ts";
 import { keyHeader } from "./idempotency.ts";
 import type { RequestBody } from "./operation.ts";
 
-/** An authorized inference request with its checked body. */
 export interface InferenceInput<Wire> {
   principal: Principal;
   body: JsonBody<Wire>;
   headers?: { [keyHeader]?: string };
 }
 
-/** A request that repeats an earlier one. */
 interface Repeated<Wire> {
   earlier: EarlierAnswer;
-  /** The part of the request's body that is needed to encode the answer. */
   wire: Wire;
 }
 
@@ -114,7 +110,6 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   };
 }
 
-/** How the body of an operation is checked. */
 interface Checking<Wire> {
   /**
    * Checks the body. Throws the Fault of the first offence. `extraParams`: fields that the model accepts beyond the
@@ -198,7 +193,6 @@ function sessionOf(headers: Headers): string | null {
 interface Asking {
   principal: Principal;
   operation: Operation;
-  /** The prefix of the response's id, such as `chatcmpl-`. */
   idPrefix: string;
   /** The model's id as the request names it. */
   model: string;

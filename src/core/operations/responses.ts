@@ -1,5 +1,3 @@
-/** POST /v1/responses, OpenAI's newer protocol. */
-
 import { Fault } from "../inference/fault.ts";
 import { openaiResponsesCaller } from "../protocol/openai-responses/codec.ts";
 import { ResponseObject, ResponsesRequest, ResponsesStreamEvent } from "../protocol/openai-responses/contract.ts";

@@ -74,9 +74,7 @@ function withConsole({ consoleUrl }: Dependencies, fault: Fault, requestId: stri
   return new Fault(fault.code, fault.message, { ...fault.details, body });
 }
 
-/**
- * The fault that clients of the operation get. A slow refusal stays unchanged, because its wait depends on its type.
- */
+/** A slow refusal stays unchanged, because its wait depends on its type. */
 function refusing(thrown: unknown, refusedAs: (fault: Fault) => Fault): unknown {
   return thrown instanceof Fault && !(thrown instanceof SlowRefusal) ? refusedAs(thrown) : thrown;
 }
@@ -106,10 +104,7 @@ function textIn(values: URLSearchParams | Headers): (name: string) => string | n
 // Checks credential, organization and scope, in this order, and records the caller for the log. Throws Fault 401, 403,
 // 429 or 503.
 
-/**
- * Checks that the caller has this scope. `any`: any valid key will do, whatever its scopes. Returns a promise unless the
- * key is remembered.
- */
+/** `any`: any valid key will do, whatever its scopes. Returns a promise unless the key is remembered. */
 export function authorize(dependencies: Dependencies, call: Call, scope: NonNullable<RequiredScope>): Soon<Principal> {
   const found = dependencies.authenticate(call.request.headers, call.client);
   if (!(found instanceof Promise)) return authorized(call, found, scope);
@@ -176,10 +171,7 @@ export function parametersOf(schema: TObject): [name: string, parameter: Paramet
   ]);
 }
 
-/**
- * Returns the values of the parameters by name, from the text that `textOf` finds for each. Throws the Fault of the
- * first that is missing or wrong.
- */
+/** `textOf` finds the text of each parameter. Throws the Fault of the first that is missing or wrong. */
 type Guard<Schema extends TObject> = (textOf: (name: string) => string | null) => Static<Schema>;
 
 export function guard<Schema extends TObject>(schema: Schema): Guard<Schema> {
@@ -223,10 +215,7 @@ const booleans = new Map([
   ["false", false],
 ]);
 
-/**
- * The integer in a text of digits: no sign but a minus, no leading zero, no exponent. Any other text stays text, which
- * the schema refuses.
- */
+/** No sign but a minus, no leading zero, no exponent. Any other text stays text, which the schema refuses. */
 function integerOf(text: string): number | string {
   return /^(0|-?[1-9]\d*)$/.test(text) ? Number(text) : text;
 }

@@ -9,7 +9,6 @@ import type { Dependencies } from "./dependencies.ts";
 import type { RequestBody } from "./operation.ts";
 import type { ExamineRequest } from "./token-counter.ts";
 
-/** Sentences about counts that the descriptions of these operations share. */
 export const countTerms =
   "It costs nothing, opens no usage window, and is not held to the limits of the plan. A key can send ten times the requests per minute of its plan, and at least 1,200.";
 
