@@ -1,11 +1,7 @@
-/**
- * Compaction replaces a conversation by a summary, so that the conversation can go on within the model's context. The
- * model is asked for the summary after the last turn. docs/design/protocols.md, Compaction.
- */
+/** Replaces a conversation by a summary, so that the model's context holds it: docs/design/protocols.md, Compaction. */
 import { Fault } from "./fault.ts";
 import type { Turn, UserTurn } from "./request.ts";
 
-/** The instruction that asks the model for a summary: docs/design/protocols.md, Compaction. */
 const instruction = `Stop here: do not go on with the task and call no tools. This conversation is about to be replaced by what you write now, so write down everything that is needed to go on without it, under these headings:
 
 Goal: what the user wants, and every constraint and preference that still holds.
@@ -31,7 +27,6 @@ export function isSummary({ role, parts: [part] }: Turn): boolean {
   return role === "user" && part?.kind === "text" && part.text.startsWith(preface);
 }
 
-/** The notice of how many turns were left out, for the model and for readers of its summary. */
 export function leftOutNotice(turns: number): string {
   const [what, verb] = turns === 1 ? ["oldest message", "was"] : [`${turns} oldest messages`, "were"];
   return `[The ${what} of the conversation did not fit into the model's context and ${verb} left out.]`;

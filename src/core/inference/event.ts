@@ -19,10 +19,7 @@ export type InferenceEvent =
   | { type: "response-start"; responseId: string; model: string; createdAtSeconds: number; leftOutTurns?: number }
   | { type: "part-start"; index: number; part: PartHead }
   | { type: "part-delta"; index: number; delta: string; logprobs?: TokenLogprob[] }
-  /**
-   * `signature` is the engine's signature of a reasoning part; `citations` belong to a text part, in the form of the
-   * engine's protocol.
-   */
+  /** `signature`: the engine's, of a reasoning part. `citations`: of a text part, in the engine's protocol. */
   | { type: "part-end"; index: number; signature?: string; citations?: Native[] }
   /** `rejected`: the values of the engine's report that are not valid counts. Those counts are 0 in `usage`. */
   | { type: "usage"; usage: Usage; rejected?: RejectedReport }
@@ -51,7 +48,6 @@ export interface TokenLogprob {
   top_logprobs: { token: string; logprob: number; bytes: number[] | null }[];
 }
 
-/** The last event of a stream. */
 export type TerminalEvent = Extract<InferenceEvent, { type: "response-end" | "response-failed" }>;
 
 export function isTerminal(event: InferenceEvent): event is TerminalEvent {

@@ -83,10 +83,7 @@ export function managementStatusOf(code: FaultCode): number {
   return management;
 }
 
-/**
- * The codes of the management interface. Clients of the API get only those that have a separate status for that
- * interface.
- */
+/** The codes of the management interface. Clients get only those that have a separate status for that interface. */
 export const managementFaultCodes = [
   "missing_operator_token",
   "invalid_operator_token",
@@ -101,7 +98,6 @@ export const managementFaultCodes = [
   "version_conflict",
 ] as const satisfies FaultCode[];
 
-/** The codes that clients of the API may get. */
 export const clientFaultCodes = (Object.keys(faultCatalogue) as FaultCode[]).filter(
   (code) => "management" in faultCatalogue[code] || !managementFaultCodes.some((one) => one === code),
 );

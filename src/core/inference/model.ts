@@ -1,11 +1,8 @@
-/** A model of the catalog: its capabilities, its limits and its prices. */
 import type { Capability } from "./request.ts";
 
-/** The operation that a model is for. */
 export const modelKinds = ["chat", "completion", "embedding", "rerank"] as const;
 export type ModelKind = (typeof modelKinds)[number];
 
-/** The tokenizers that a model can name. */
 export const tokenizerNames = ["o200k_harmony", "llama3"] as const;
 export type TokenizerName = (typeof tokenizerNames)[number];
 
@@ -18,11 +15,10 @@ export interface Model {
   id: string;
   /** Other names that requests and limits may use. */
   aliases?: readonly string[];
-  /** The name of the model's maker. */
   ownedBy: string;
   /** The operation that the model is for. Absent: `chat`. */
   kind?: ModelKind;
-  /** The creation time of the model, in Unix seconds. */
+  /** Unix seconds. */
   created: number;
   contextTokens: number;
   outputTokens_max: number;
@@ -34,10 +30,7 @@ export interface Model {
   extraParams: readonly string[];
   /** The largest answer that is passed on, in bytes. */
   answer_bytes_max?: number;
-  /**
-   * `engine`: the bounds for tools, names and stop texts in requests are those of the model's engine. Absent: those of
-   * the contract.
-   */
+  /** `engine`: the engine's bounds for tools, names and stop texts in requests apply. Absent: the contract's bounds. */
   bounds?: "engine";
 }
 
@@ -57,7 +50,6 @@ export interface Retirement {
   at_ms: number;
   /** The time from which clients were asked to stop using the id, in milliseconds since the epoch. */
   deprecatedAt_ms: number;
-  /** The id of the model that takes its place. */
   replacedBy?: string;
   /** Whether the replacement answers requests for this id after its retirement. */
   redirects?: boolean;

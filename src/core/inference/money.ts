@@ -33,17 +33,12 @@ export interface Money {
 export const nano_decimals = 9;
 export const nanos_per_one = 10 ** nano_decimals;
 const picos_per_nano = 1000;
-/**
- * The decimals of the price of a million tokens: one unit of the last decimal is a price of one pico for each token.
- */
+/** The decimals of the price of a million tokens: a unit of the last one is a price of one pico for each token. */
 export const price_decimals = 6;
 
 export const safe_max = BigInt(Number.MAX_SAFE_INTEGER);
 
-/**
- * The cost of this many tokens in nanos, rounded up to a whole nano. Calculate it from a total: the costs of parts,
- * each rounded up, would add up to more.
- */
+/** The cost in nanos, rounded up. Calculate it from a total: the rounded costs of parts would add up to more. */
 export function costOf(tokens: number, price_picos: number): number {
   const picos = tokens * price_picos;
   if (picos <= Number.MAX_SAFE_INTEGER) return Math.ceil(picos / picos_per_nano);
@@ -64,7 +59,6 @@ export function moneyOf(nanos: number | bigint, currency: Currency): Money {
   return { amount: decimalOf(nanos, nano_decimals), currency };
 }
 
-/** The nanos of an amount in the form of API answers. */
 export function nanosOf({ amount }: Pick<Money, "amount">): bigint {
   const [whole = "", fraction = ""] = amount.split(".");
   return BigInt(whole + fraction.padEnd(nano_decimals, "0"));
@@ -86,16 +80,11 @@ type Rounding = "nearest" | "down";
 /** A currency, and how its amounts are written for people. */
 export interface MoneyWords {
   readonly currency: Currency;
-  /**
-   * An amount for people: `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. What is left of a limit is rounded `down`.
-   */
+  /** Such as `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. What is left of a limit is rounded `down`. */
   inWords(nanos: number | bigint, rounding?: Rounding): string;
 }
 
-/**
- * Makes the functions that write amounts in this currency. The platform's number formats are made once: making one
- * costs many times as much as using it.
- */
+/** Makes the platform's number formats once: making one costs many times as much as using it. */
 export function moneyWords(currency: Currency): MoneyWords {
   const isCredits = currency === credits;
   const minorDigits = isCredits ? 2 : minorDigitsOf(currency);

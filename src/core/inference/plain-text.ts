@@ -6,7 +6,6 @@
 const lineBreaking = "\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029";
 const turning = "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
 
-/** The pattern of plain text, for schemas. */
 export const plainPattern = `^[^${lineBreaking}${turning}\\ud800-\\udfff]*$`;
 
 const whole = new RegExp(plainPattern, "u");
@@ -16,18 +15,12 @@ export function isPlain(text: string): boolean {
   return whole.test(text);
 }
 
-/**
- * The text with a question mark in place of each character that could move the cursor, color the screen, or change the
- * direction of the text.
- */
+/** The text with a question mark for each character that could move the cursor, color the screen, or turn the text. */
 export function plain(text: string): string {
   return text.replace(unsafe, "?");
 }
 
-/**
- * The JSON text, in which each character that `plain` replaces is written as an escape, which means the same to a
- * program.
- */
+/** The JSON text, in which the characters that `plain` replaces are escapes, which mean the same to a program. */
 export function plainJson(json: string): string {
   return json.replace(unsafe, (character) =>
     character === "\n" ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

@@ -1,15 +1,10 @@
 /**
- * The centre (the protocol-independent form of requests and answers), part one: a caller's request to a model.
- *
- * The request has as much structure as the most structured protocol, so that no translation loses anything. Codecs
- * translate to this form and from it, and no codec knows another. This file has types and lists of their values, and
- * imports nothing.
+ * The centre (the protocol-independent form of requests and answers), part one: a caller's request to a model. It has
+ * as much structure as the most structured protocol, so that no translation loses anything. Codecs translate to this
+ * form and from it, and no codec knows another.
  */
 
-/**
- * An ability of a model. A request that needs an ability which the model lacks is refused with an error that names the
- * ability, and never silently degraded.
- */
+/** An ability of a model. A request that needs an ability which the model lacks is refused, never silently degraded. */
 export type Capability =
   | "tools"
   | "parallel_tools"
@@ -41,10 +36,7 @@ export interface Native {
   isForWhole?: true;
 }
 
-/**
- * A feature that only engines of one protocol have. If the request would go to another engine, it is refused with an
- * error that names the feature.
- */
+/** A feature that only engines of one protocol have. For another engine, the request is refused with that name. */
 export interface NativeNeed {
   protocol: Protocol;
   /** The feature's name, such as "citations". */
@@ -97,10 +89,7 @@ export interface InferenceRequest {
   continues?: boolean;
   /** Set if the conversation is to be summarized. Its last turn asks for the summary (compaction.ts). */
   compaction?: Compaction;
-  /**
-   * Set if the request and its answer are passed on in the wire form of their operation, such as embeddings. The
-   * conversation is then empty.
-   */
+  /** Set if request and answer have the wire form of their operation, such as embeddings. There are no turns then. */
   passed?: Passed;
 }
 
@@ -146,10 +135,7 @@ export type ReasoningEffort = (typeof reasoningEfforts)[number];
 /** Hints about reasoning, which a model that does not reason does not get (`withoutLostHints`). */
 export interface Reasoning {
   effort?: ReasoningEffort;
-  /**
-   * Set to the same value as `effort` if the effort must not be lowered: the request is refused for an engine that does
-   * not have this effort.
-   */
+  /** The same as `effort` if it must not be lowered: the request is refused for an engine that lacks this effort. */
   exactEffort?: ReasoningEffort;
   /** `thinking.budget_tokens` of Messages. */
   budgetTokens?: number;
@@ -178,7 +164,6 @@ export interface AssistantTurn {
   parts: AssistantPart[];
   name?: string;
 }
-/** The result of one tool call. */
 export interface ToolTurn {
   role: "tool";
   callId: string;
@@ -246,9 +231,7 @@ export interface Tool {
   description?: string;
   parameters?: Record<string, unknown>;
   strict?: boolean;
-  /**
-   * Set if the model is to see the tool only once a tool search has found it. Most engines get the tool like any other.
-   */
+  /** Set if a tool search must find the tool before the model sees it. Most engines get the tool like any other. */
   isDeferred?: boolean;
   native?: Native;
 }
@@ -261,10 +244,7 @@ export type ToolChoice =
   /** The model may call only these tools, and may or must call one, as `mode` says. A hard constraint. */
   | { kind: "allowed"; mode: "auto" | "required"; names: string[] };
 
-/**
- * Empties the lists of turns and tools in place, because several objects refer to them until the answer's end
- * (docs/design/service.md, Memory in flight).
- */
+/** Empties turns and tools in place, because several objects hold them (docs/design/service.md, Memory in flight). */
 export function emptyRequest({ turns, tools, passed, written }: InferenceRequest): void {
   passed?.release();
   if (written) written.wire = {};

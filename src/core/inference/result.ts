@@ -32,7 +32,6 @@ export async function collect(batches: AsyncIterable<readonly InferenceEvent[]>)
   return fold.result();
 }
 
-/** Folds events into an answer, one at a time. */
 export class Fold {
   #start: Extract<InferenceEvent, { type: "response-start" }> | undefined;
   #end: Extract<InferenceEvent, { type: "response-end" }> | undefined;

@@ -5,12 +5,8 @@ export interface Usage {
   cacheWriteTokens: number;
   /** Output tokens, those of reasoning included. */
   outputTokens: number;
-  /** The output tokens that were spent on reasoning. */
   reasoningTokens: number;
-  /**
-   * The source of the counts: the engine; this service's own count (with a tokenizer, or one token a delta); or an
-   * estimate from sizes.
-   */
+  /** The engine; this service's own count (by a tokenizer, or one token a delta); or an estimate from sizes. */
   source: UsageSource;
 }
 

@@ -1,11 +1,7 @@
-/**
- * The limits of keys, people and teams, in addition to those of their organization's plan (docs/design/usage.md,
- * Budgets). The ledger counts the usage that these limits apply to (ledger.ts).
- */
+/** The limits of keys, people and teams, beside those of their organization's plan: docs/design/usage.md, Budgets. */
 import type { LimitMet } from "../inference/fault.ts";
 import type { PlanLimits } from "./plan.ts";
 
-/** The kinds of subjects that have limits. */
 export type LimitedBy = LimitMet["limitedBy"];
 
 /** The kind of subject that a limit applies to, and the models whose use it limits (absent: all models). */

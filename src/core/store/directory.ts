@@ -1,8 +1,7 @@
 /**
- * The directory: organizations, their keys, and their history. Inference requests need only one query of it,
- * `credential`; administration has another interface (src/admin/store). Implemented by `postgres` (one SQL for Postgres
- * and PGlite). A denial is returned as a value (null, or a named refusal); a thrown error means an outage. Instants are
- * Dates (UTC, milliseconds).
+ * The directory: organizations, their keys, and their history. Inference requests need only `credential`;
+ * administration has another interface (src/admin/store). A denial is returned as a value (null, or a named refusal); a
+ * thrown error means an outage. Instants are Dates (UTC, milliseconds).
  */
 
 import type { RateSubject, RatesOverPlan } from "./rates.ts";
@@ -10,7 +9,6 @@ import type { RateSubject, RatesOverPlan } from "./rates.ts";
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
 export type Scope = (typeof scopes)[number];
 
-/** The fields of an organization that its callers' requests need. */
 export interface CallerOrganization {
   /** `org_` + UUIDv7 hex. */
   id: string;
@@ -43,7 +41,6 @@ export interface NewSecret {
   suffix: string;
 }
 
-/** The fields of a key that authentication needs. */
 export interface CredentialKey {
   /** `key_` + UUIDv7 hex; a rotation of the key does not change it. */
   id: string;
@@ -68,15 +65,9 @@ export interface Credential {
   /** When the organization's policies end this secret (by age) and the key (by disuse); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: CallerOrganization;
-  /**
-   * The names of the key's team and person, for messages of refusals; null: the key has no team or person, or the name
-   * is not known.
-   */
+  /** For messages of refusals. Null: the key has no team or person, or the name is not known. */
   names?: { team: string | null; person: string | null };
-  /**
-   * The limits per minute of the key, its person and its team, and their limits for single models. Each limit comes
-   * with its raise (a temporary increase), if it has one. The narrowest limits come first.
-   */
+  /** The limits per minute of the key, its person and its team, with their raises; the narrowest come first. */
   rates: readonly RateSubject[];
   /** The organization's limits per minute that replace those of its plan; absent or null: the plan's limits apply. */
   overPlan?: RatesOverPlan | null;
@@ -84,14 +75,10 @@ export interface Credential {
   readAt: Date;
 }
 
-/**
- * The kinds of keys. `sign-in`: stands for a device on which a person is signed in. `jwt`: stands for the identity
- * tokens of a person.
- */
+/** `sign-in`: stands for a device on which a person is signed in. `jwt`: for the identity tokens of a person. */
 export const keyKinds = ["key", "sign-in", "jwt"] as const;
 export type KeyKind = (typeof keyKinds)[number];
 
-/** The facts about a key's person on which the key depends. */
 export interface KeyPerson {
   /** `per_` + UUIDv7 hex. */
   id: string;
@@ -99,12 +86,8 @@ export interface KeyPerson {
   suspendedAt: Date | null;
   /** Tokens that were issued before this instant are invalid; null: no token is invalid by its age. */
   notBefore: Date | null;
-  /** When the issuer last confirmed the person. */
   confirmedAt: Date;
-  /**
-   * The rights of the person's membership in the key's organization, or of the last membership if it has ended; null:
-   * the person was never a member.
-   */
+  /** The rights of the membership in the key's organization, also of one that has ended; null: there never was one. */
   rights: { scopes: Scope[]; models: string[] | null; hasEnded?: boolean } | null;
 }
 

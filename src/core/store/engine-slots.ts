@@ -4,10 +4,7 @@
  * for: docs/routing.md, One limit for all nodes.
  */
 
-/**
- * A number of requests in each part of a limit: the common part, and the part that is reserved for organizations with
- * few running requests.
- */
+/** Requests in each part of a limit: the common one, and the one for organizations with few running requests. */
 export interface SlotCounts {
   common: number;
   reserved: number;
@@ -17,10 +14,7 @@ export interface SlotCounts {
 export interface SlotsAsked {
   /** The name of this process's share. A name is never used again. */
   name: string;
-  /**
-   * The number of the exchange, which rises with each exchange under this name. An exchange that arrives after a later
-   * one therefore changes nothing.
-   */
+  /** Rises with each exchange under this name: an exchange that arrives after a later one changes nothing. */
   number: number;
   /** The limits that this process has configured. The smallest in the fleet applies. */
   limits: SlotCounts;
@@ -37,7 +31,6 @@ export interface SlotsGranted {
   held: SlotCounts;
   /** The slots that the process should hold. It gives back the rest as soon as its requests end. */
   target: SlotCounts;
-  /** The number of processes that share the limit. */
   processes: number;
   /** Whether another process has fewer slots than its target. */
   isShort: boolean;

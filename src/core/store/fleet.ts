@@ -25,10 +25,7 @@ export interface ReportDetails {
   /** The conditions of readiness that are not met, in words. Empty: the process is ready. */
   problems: string[];
   figures: Figures;
-  /**
-   * When the certificate that is presented to clients expires (RFC 3339); null: there is none. Absent in reports of
-   * version 0.2.0.
-   */
+  /** RFC 3339; null: no certificate is presented to clients. Absent in reports of version 0.2.0. */
   certificateExpiresAt?: string | null;
   /** The engines, at most `engines_max`. */
   engines: EngineSeen[];
@@ -57,14 +54,12 @@ export interface FirstParts {
   requests: number;
 }
 
-/** An engine as one process sees it. */
 export interface EngineSeen {
   upstream: string;
   /** The address, if the host name of the upstream has several. */
   replica: string | null;
   /** The number of routes to the engine in each state. */
   states: Record<string, number>;
-  /** The number of requests in flight. */
   requests: number;
   tokens: number;
   waiting: number;
@@ -85,16 +80,10 @@ export interface StoredReport extends ProcessReport {
 }
 
 export interface FleetReports {
-  /** Replaces the last report of this process. */
   report(report: ProcessReport): Promise<void>;
-  /**
-   * The number of processes of the fleet, including this one, that were not silent when this process last reported.
-   * Before its first report, it is 1.
-   */
+  /** The processes that were not silent when this one last reported, this one included. 1 before its first report. */
   processes(): number;
-  /** Removes the report of a process that stops. */
   leave(node: NodeIdentity, worker: number): Promise<void>;
-  /** Removes the reports that are older than this. */
   forget(age_ms: number): Promise<void>;
 }
 

@@ -1,7 +1,4 @@
-/**
- * The ids of stored objects as users see them: a prefix and the 32 hex digits of a UUID, nearly always a UUIDv7, which
- * sorts by time.
- */
+/** The ids of stored objects as users see them: a prefix and 32 hex digits of a UUID, nearly always a UUIDv7. */
 export type IdPrefix =
   | "dest_"
   | "org_"
@@ -46,6 +43,5 @@ export function idOf(uuid: string, prefix: IdPrefix): string {
   return prefix + uuid.replaceAll("-", "");
 }
 
-/** The first and the last possible UUID. */
 export const uuid_min = "00000000-0000-0000-0000-000000000000";
 export const uuid_max = "ffffffff-ffff-ffff-ffff-ffffffffffff";

@@ -23,10 +23,7 @@ export const noLimits: Plan = Object.freeze({
 
 export type PlanLimits = Omit<Plan, "name">;
 
-/**
- * The limits whose changes nodes apply while requests run (docs/design/usage.md, Limits that change). A thrown error is
- * an outage.
- */
+/** The limits whose changes reach running requests: docs/design/usage.md, Limits that change. A throw is an outage. */
 export interface LimitStore {
   /** The plans in force, the same on every node. */
   inForce(): Promise<Plan[]>;
@@ -35,15 +32,11 @@ export interface LimitStore {
    * since `from`, an instant of the store's clock. `since` null: only changes from now on.
    */
   changes(since: number | null, from?: Date | null): Promise<ChangedLimits>;
-  /**
-   * Calls `changed` after a change on any node, and whenever a change may have been missed. Resolves with a function
-   * that ends the calls.
-   */
+  /** Calls `changed` after each change, or when one may have been missed, until the resolved function is called. */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }
 
 export interface ChangedLimits {
-  /** The number of the last change. */
   number: number;
   /** The store's clock at the reading. */
   at: Date;

@@ -28,14 +28,12 @@ export interface NewRefused extends Omit<RefusedRequest, "refusedAt" | "personId
   age_ms: number;
 }
 
-/** The most refusals per second that are stored for an organization. */
 export const refused_per_second_max = 10;
 
 export interface RefusedRequests {
   /** Stores the refusals for which there is room. A refusal that is sent twice is stored once. */
   keep(requests: readonly NewRefused[]): Promise<void>;
   find(requestId: string): Promise<RefusedRequest | null>;
-  /** The person who owns the key; null: no person owns it. */
   personOf(keyId: string): Promise<string | null>;
   /** Deletes some of the expired refusals. Returns whether there may be more. */
   forget(): Promise<boolean>;

@@ -1,7 +1,4 @@
-/**
- * A token bucket, which fills up at a steady rate: it lets a burst pass, and then a steady number a second. Pure:
- * instants are arguments, in monotonic milliseconds.
- */
+/** A token bucket: lets a burst pass, and then a steady number a second. Pure: instants are monotonic milliseconds. */
 export interface BucketSize {
   burst: number;
   per_second: number;
@@ -18,14 +15,12 @@ export class Bucket {
     this.#at_ms = now_ms;
   }
 
-  /** Takes one token. False if there is none. */
   take(now_ms: number): boolean {
     if (this.tokens(now_ms) < 1) return false;
     this.#tokens--;
     return true;
   }
 
-  /** Gives back a token that was not needed. */
   giveBack(): void {
     this.#tokens++;
   }

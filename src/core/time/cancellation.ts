@@ -9,15 +9,9 @@
  */
 import { type Clock, idleClock, systemClock } from "./clock.ts";
 
-/**
- * At least this share of the time that a timer waited counts, however late the process was: otherwise a deadline might
- * never come.
- */
+/** At least this share of a timer's wait counts: otherwise a deadline of a late process might never come. */
 const counted_min = 1 / 4;
-/**
- * When a deadline has come, the number of further turns of the event loop in which bytes that have already arrived are
- * read before the deadline counts as missed.
- */
+/** Turns of the event loop after a deadline, in which bytes that have arrived are still read. */
 const looks = 4;
 
 const system = systemClock();
@@ -43,7 +37,6 @@ export class Countdown {
     return this.#clock.now_ms() - this.#late_ms;
   }
 
-  /** Sets the deadline to this long from now. */
   set(wait_ms: number): void {
     this.until(this.now_ms() + wait_ms);
   }
@@ -61,10 +54,7 @@ export class Countdown {
     this.#fires_ms = Number.POSITIVE_INFINITY;
   }
 
-  /**
-   * Waits for a quarter of the remaining time and not for all of it, because a delay of this process is noticed only at
-   * the end of the wait in which it happened.
-   */
+  /** Waits for a quarter of the rest: a delay of this process is noticed only at the end of a wait. */
   #wait(): void {
     this.#cancel?.();
     this.#planned_ms = Math.max(0, this.#due_ms - this.now_ms()) / 4;
@@ -126,12 +116,8 @@ export interface Signal {
   readonly aborted: boolean;
   /** The reason of the abort; undefined before it. */
   readonly reason: unknown;
-  /** Throws the reason if the signal was aborted. */
   throwIfAborted(): void;
-  /**
-   * Calls the listener once, at the abort, in the order of registration; at once if the signal was aborted already. An
-   * error in a listener does not keep the others from being called.
-   */
+  /** Calls the listener once, at the abort or at once after it. An error in a listener does not stop the others. */
   listen(tell: (reason: unknown) => void): Listening;
   /** A cancellation that is aborted when this signal is, or earlier by itself. */
   child(): Cancellation;
@@ -213,7 +199,6 @@ class Link implements Listening {
     this.#tell = tell;
   }
 
-  /** Appends itself to the ring. */
   join(ring: Link): void {
     this.before = ring.before;
     this.after = ring;
@@ -221,10 +206,7 @@ class Link implements Listening {
     ring.before = this;
   }
 
-  /**
-   * A link that was removed points to no other link. Otherwise the garbage collector would keep the links to which it
-   * points (clock.ts).
-   */
+  /** A removed link points to no other: otherwise the garbage collector would keep the links after it (clock.ts). */
   stop(): void {
     this.before.after = this.after;
     this.after.before = this.before;

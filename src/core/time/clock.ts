@@ -1,6 +1,4 @@
-/**
- * Clocks, and repeated work: at intervals, or once for all who request it. Repeated work keeps no process alive.
- */
+/** Clocks, and repeated work, which keeps no process alive. */
 
 /** Time as a parameter, so that a node runs unchanged under a virtual clock. */
 export interface Clock {
@@ -10,7 +8,6 @@ export interface Clock {
   after(delay_ms: number, run: () => void): () => void;
 }
 
-/** Resolves after this time. */
 export function passed(clock: Pick<Clock, "after">, delay_ms: number): Promise<void> {
   return new Promise((resolve) => {
     clock.after(delay_ms, resolve);
@@ -65,7 +62,6 @@ export function alignedClock(exact: Clock = idleClock()): Clock {
 interface Gathered {
   /** Requests a run after this time, unless one is due or running already. */
   ask(wait_ms: number): void;
-  /** Stops, and resolves when nothing runs. */
   stop(): Promise<void>;
 }
 
@@ -105,9 +101,8 @@ export function gathered(work: () => Promise<number | null>, clock: Pick<Clock, 
 export type Repeating = Pick<Gathered, "stop">;
 
 /**
- * Runs work at intervals, never twice at a time. `work` must not reject. Each wait begins when the work ends; the first
- * wait may have another length. If `every` is a function, it is called for each wait. Work that needs its exact instant
- * passes another clock.
+ * Runs work at intervals, never twice at a time. `work` must not reject. Each wait begins when the work ends. Work that
+ * needs its exact instant passes another clock.
  */
 export function repeating(
   work: () => Promise<void>,
@@ -157,7 +152,6 @@ export class Present<Member> {
   }
 }
 
-/** A member's entry, from `enter` to `leave`. */
 export interface PresentEntry<Member> {
   readonly member: Member;
   at: number;

@@ -24,15 +24,11 @@ export function minute(at: Date | null): string | null {
   return at ? at.toISOString().slice(0, 16).replace("T", " ") : null;
 }
 
-/**
- * The instant at which something starts anew, written for a person who waits for it: `1 December 00:00 (UTC)`, rounded
- * up to a whole minute. All error messages use this form.
- */
+/** When something starts anew, for a person who waits for it: `1 December 00:00 (UTC)`, rounded up to a minute. */
 export function moment(at: Date, zone = "UTC"): string {
   return instantIn(new Date(Math.ceil(at.getTime() / 60_000) * 60_000), zone, { year: false });
 }
 
-/** The date of an instant, without the time. */
 export function day(at: Date): string {
   return at.toISOString().slice(0, 10);
 }
