@@ -29,10 +29,7 @@ export const nextAfter: Record<AttemptKind, Next> = {
   malformed: "other",
 };
 
-/**
- * The ends of attempts in which no engine did any work. Another attempt after such an end multiplies no load, and does
- * not count against the retry budget.
- */
+/** Attempts in which no engine did any work: another attempt multiplies no load, and is free of the retry budget. */
 export const isFree: ReadonlySet<AttemptKind> = new Set<AttemptKind>(["unreachable", "too_long"]);
 
 /** If a full engine names a longer wait than this, the request is not sent to that engine again. */

@@ -1,9 +1,6 @@
 /**
- * Finds the model that a name means: an id or alias of the catalog, or an id that has been retired. A request may use
- * any of them; all code after this file knows only the id.
- *
- * Also defines the catalog in force: every active model and the engines that serve it. It is immutable; a reload makes
- * a new one.
+ * Finds the model that a name means: an id or alias of the catalog, or a retired id; all code after this file knows
+ * only the id. Defines the catalog in force, which is immutable: a reload makes a new one.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Model, ModelKind, Retirement } from "../inference/model.ts";
@@ -54,10 +51,7 @@ export interface Catalog {
   plans: ReadonlyMap<string, Plan>;
 }
 
-/**
- * Returns a function that makes the current catalog. While nothing changes, the function returns the same object, since
- * a request reads the catalog some five times.
- */
+/** Returns the same object while nothing changes, since a request reads the catalog some five times. */
 export function latestCatalog(): (configured: Catalog, plans: Catalog["plans"]) => Catalog {
   let last: Catalog | null = null;
   return (configured, plans) => {
@@ -99,10 +93,7 @@ export function refusalAt(route: Route, request: InferenceRequest, codecOf?: Cod
   return codecAt(route, codecOf).request.refusal(request, route.upstream.dialect);
 }
 
-/**
- * Returns the codec for engines of a dialect. An operation passes such a function if it does not use the codec of the
- * upstream's chat `protocol`.
- */
+/** The codec for engines of a dialect, for operations that don't use the codec of the upstream's chat `protocol`. */
 export type CodecOf = (dialect: Dialect | undefined) => UpstreamCodec;
 
 export function codecAt({ upstream }: Route, codecOf?: CodecOf): UpstreamCodec {
@@ -145,10 +136,7 @@ export function answeringModel(catalog: Catalog, name: string, now_ms: number): 
   return model;
 }
 
-/**
- * Returns the model that answers requests for this name. Throws 404 if there is none, and 403 if the key may not use it.
- * `now_ms` is since the epoch.
- */
+/** As `answeringModel`, but also throws 403 if the key may not use the model. */
 export function allowedModel(
   catalog: Catalog,
   name: string,
@@ -187,10 +175,7 @@ function requireKind({ id, kind = "chat" }: CatalogModel, asked: ModelKind): voi
   );
 }
 
-/**
- * The headers that announce the retirement of the model with this name, whether it is still served or not; none if it
- * is not retired.
- */
+/** The headers that announce the model's retirement, whether it is still served or not; none if it is not retired. */
 export function retirementHeadersOf(catalog: Catalog, name: string): Record<string, string> {
   const retirement = modelNamed(catalog, name)?.retirement;
   return retirement ? retirementHeaders(retirement) : noHeaders;
@@ -206,7 +191,6 @@ export function answeringModelOrNull(catalog: Catalog, name: string, now_ms: num
   }
 }
 
-/** A name under which a model is served, and the model. */
 export interface ServedName {
   name: string;
   model: CatalogModel;
@@ -225,10 +209,7 @@ export interface AllowedModels {
   readonly membershipModels?: readonly string[] | null;
 }
 
-/**
- * Whether a key may use the model. Its lists may name the model's id or an alias: they may have been made when the alias
- * was the id.
- */
+/** A key's lists may name the model's id or an alias: they may have been made when the alias was the id. */
 export function isAllowed({ id, aliases = [] }: CatalogModel, key: AllowedModels): boolean {
   const isIn = (list: readonly string[]) => list.includes(id) || aliases.some((alias) => list.includes(alias));
   return [key.models, key.membershipModels ?? null].every((list) => list === null || isIn(list));

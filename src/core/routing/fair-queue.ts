@@ -15,10 +15,8 @@ export interface Share {
   priority: number;
 }
 
-/** A request that may wait. */
 export interface Claim {
   readonly organizationId: string;
-  /** The load that the request puts on its engine. */
   readonly tokens: number;
   readonly share: Share;
 }
@@ -104,10 +102,7 @@ export class FairQueue<One extends Claim> {
     this.remove(ticket);
   }
 
-  /**
-   * The next request. The same request stays the next until it is taken, unless an organization that had none waiting
-   * adds one.
-   */
+  /** The same request stays the next until it is taken, unless an organization that had none waiting adds one. */
   next(): Ticket<One> | null {
     const level = this.#levels.find(({ waiting }) => waiting > 0);
     if (!level) return null;
@@ -136,7 +131,6 @@ export class FairQueue<One extends Claim> {
     return flow ? { spot: flow.waiting.first!, flow } : null;
   }
 
-  /** Counts a request of the organization that has started. */
   begun(organizationId: string): void {
     this.#running.set(organizationId, (this.#running.get(organizationId) ?? 0) + 1);
     const flow = this.#flows.get(organizationId);
@@ -160,10 +154,7 @@ export class FairQueue<One extends Claim> {
     return this.#flows.get(organizationId)?.waiting.length ?? 0;
   }
 
-  /**
-   * The sum of the weights of all waiting organizations, divided by the weight of this one. While all of them wait,
-   * this many tokens are served for each token of this one.
-   */
+  /** The weights of all waiting organizations ÷ this one's: the tokens that are served for each token of this one. */
   turnsTo({ organizationId, share }: Claim): number {
     const own = this.waitingOf(organizationId) > 0 ? 0 : share.weight;
     return (this.#weights + own) / share.weight;

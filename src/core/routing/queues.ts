@@ -11,7 +11,6 @@ import { engineIn, engineOf, identityOf } from "./choose.ts";
 import type { Claim } from "./fair-queue.ts";
 import { type Load, Slots } from "./slots.ts";
 
-/** A slot at an engine, taken by a request. */
 export interface Slot {
   route: Route;
   /** Gives the slot back. Called once, when the request is over. */
@@ -31,24 +30,17 @@ export interface Queues {
   open(routes: readonly Route[], claim: Claim): readonly Route[];
   /** Takes a slot at a route that `open` returned. */
   enter(route: Route, claim: Claim): Slot;
-  /**
-   * Queues the request. Throws `capacity_exceeded` if no more may wait. Call it only if none of the routes has room.
-   */
+  /** Throws `capacity_exceeded` if no more requests may wait. Call it only if none of the routes has room. */
   wait(routes: readonly Route[], claim: Claim): Waiting;
   /** The fault of a request that could not wait, or waited too long. */
   full(routes: readonly Route[], claim: Claim): Fault;
   /** How long the request may wait for these routes. */
   patience_ms(routes: readonly Route[]): number;
-  /** The number of requests that wait for this route. */
   lengthOf(route: Route): number;
   /** The most requests that this process may have in flight at the route's engine now; null: no limit. */
   mostOf(route: Route): number | null;
-  /**
-   * The number of slots that this process holds, if the fleet shares the engine's limit; else null. `isApart`: the
-   * store through which the fleet shares the limit does not answer.
-   */
+  /** The slots that this process holds of a shared limit, else null. `isApart`: the fleet's store does not answer. */
   sharedOf(route: Route): { held: number; isApart: boolean } | null;
-  /** The number of requests that wait for any route. */
   waiting(): number;
   /** Forgets all engines but these. */
   retain(engines: ReadonlySet<string>): void;
@@ -61,7 +53,6 @@ const retry_seconds_max = 60;
 export interface Sharing {
   /** Begins to share the limit of these slots with the fleet, under the identity of their engine. */
   join(engine: string, slots: Slots): void;
-  /** Gives back the slots of the engine. */
   leave(engine: string): Promise<void>;
 }
 
@@ -71,10 +62,7 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
   const of = new WeakMap<Route, Slots>();
   let waiting = 0;
 
-  /**
-   * The slots of the route's engine; null if it has no capacity. A reload makes new route objects, and may change their
-   * capacity.
-   */
+  /** Null if the engine has no capacity. A reload makes new route objects, and may change their capacity. */
   function slotsOf(route: Route): Slots | null {
     const capacity = capacityOf(route);
     if (!capacity) return null;

@@ -34,7 +34,6 @@ export interface Shared {
 /** The weight of the latest interval in the moving mean. */
 const pace_share = 0.1;
 
-/** The running and waiting requests of this process at the engine at this moment. */
 export interface Use {
   running: SlotCounts;
   waiting: SlotCounts;
@@ -49,10 +48,7 @@ export class Slots {
   readonly #queue = new FairQueue<Queued>();
   /** A moving mean of the milliseconds between the ends of two requests while others wait. */
   #interval_ms: number | null = null;
-  /**
-   * The later of two instants: when a request last ended while others waited, and when the first request joined the
-   * empty queue.
-   */
+  /** When a request last ended while others waited, or when the first one joined the empty queue, if that is later. */
   #last_ms = 0;
   #shared: Shared | null = null;
 
@@ -80,7 +76,6 @@ export class Slots {
     return this.#shared !== null;
   }
 
-  /** Whether the fleet shares the limit, and its store does not answer. */
   get isApart(): boolean {
     return this.#shared?.isApart() ?? false;
   }
@@ -92,10 +87,7 @@ export class Slots {
     return common + reserved;
   }
 
-  /**
-   * The limit of requests in each part of the capacity. If the fleet shares the limit, this is the limit of the whole
-   * fleet.
-   */
+  /** The limit of requests in each part of the capacity; of the whole fleet, if it shares the limit. */
   get limits(): SlotCounts {
     const whole = this.#capacity.concurrent_max ?? 0;
     return { common: this.#part(whole, false, 1), reserved: this.#part(whole, true, 1) };
@@ -114,15 +106,11 @@ export class Slots {
     return this.#queue.length;
   }
 
-  /** Whether nothing is in flight and nothing waits. */
   get isIdle(): boolean {
     return this.common.requests === 0 && this.reserved.requests === 0 && this.waiting === 0;
   }
 
-  /**
-   * The part of the capacity in which a request may start at once without overtaking a request whose turn it is; null
-   * if there is none.
-   */
+  /** The part in which a request may start at once without overtaking one whose turn it is; null if there is none. */
   roomFor(claim: Claim): Load | null {
     if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;
     if (!this.#queue.isQuiet(claim.organizationId) || this.#queue.nextQuiet()) return null;
@@ -135,7 +123,6 @@ export class Slots {
     this.#queue.begun(claim.organizationId);
   }
 
-  /** Ends a request that was started in this part of the capacity (`room`). */
   end(claim: Claim, room: Load, now_ms: number): void {
     if (this.#queue.length > 0) {
       this.#interval_ms = this.#meanWith(now_ms - this.#last_ms);
@@ -148,10 +135,7 @@ export class Slots {
     this.serve();
   }
 
-  /**
-   * Whether the organization may queue one more request. It may have at most as many waiting requests as the queue has
-   * free places, so that a place is always left for another organization.
-   */
+  /** An organization may have as many waiting requests as the queue has free places: one is always left for another. */
   mayWait({ organizationId }: Claim): boolean {
     return this.#queue.waitingOf(organizationId) < this.capacity.queue_max - this.#queue.length;
   }
@@ -168,10 +152,7 @@ export class Slots {
     };
   }
 
-  /**
-   * The expected wait of a request that joins the queue now, estimated from the latest intervals between the ends of
-   * requests; null if there is nothing to estimate from.
-   */
+  /** The expected wait of a new request, by the latest intervals between ends of requests; null if there are none. */
   wait_ms(claim: Claim, now_ms: number): number | null {
     const since_ms = this.#queue.length === 0 ? 0 : now_ms - this.#last_ms;
     if (this.#interval_ms === null && since_ms === 0) return null;
@@ -182,10 +163,7 @@ export class Slots {
     return Math.max(this.#interval_ms ?? 0, this.#meanWith(since_ms)) * turns;
   }
 
-  /**
-   * The moving mean as it would be if an interval of this length ended now. Before any request has ended, all requests
-   * in flight are assumed to have begun together, and to end together.
-   */
+  /** The mean if an interval of this length ended now. At first, the requests in flight are assumed to end together. */
   #meanWith(interval_ms: number): number {
     if (this.#interval_ms === null) return interval_ms / Math.max(1, this.common.requests + this.reserved.requests);
     return this.#interval_ms + pace_share * (interval_ms - this.#interval_ms);
@@ -236,10 +214,7 @@ export class Slots {
     this.#queue.quiet_max = Math.max(1, Math.ceil(reserved / (this.#shared?.processes() ?? 1)));
   }
 
-  /**
-   * The size of the reserved or of the common part of a limit, `whole`. The reserved part is rounded up, but at least
-   * `left_min` remains for the common part.
-   */
+  /** The reserved or the common part of a limit. The reserved one is rounded up, but leaves at least `left_min`. */
   #part(whole: number, isReserved: boolean, left_min: number): number {
     const reserved = Math.min(Math.ceil((whole * this.capacity.reserved_percent) / 100), whole - left_min);
     return isReserved ? reserved : whole - reserved;

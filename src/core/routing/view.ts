@@ -11,7 +11,6 @@ export interface RouteView {
   replica?: string;
   /** The route's state. `drained`: its engine gets no new requests until an operator resumes it. */
   state: RouteState | "drained";
-  /** The number of requests in flight. */
   requests: number;
   tokens: number;
   /** The number of requests that wait for a slot at the engine. A request may wait at several engines. */

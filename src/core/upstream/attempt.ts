@@ -27,10 +27,7 @@ export type AttemptKind =
   | "busy"
   /** The engine answered 5xx, or reported an error in the middle of the stream. */
   | "failed"
-  /**
-   * The engine answered 401, 402, 403 or 404, or its message means that: the operator's credential, balance or model
-   * name is wrong.
-   */
+  /** The engine answered 401 to 404, or means that: the operator's credential, balance or model name is wrong. */
   | "refused"
   /** The request is wrong, and any engine would refuse it. */
   | "rejected"
@@ -65,7 +62,6 @@ export interface EngineReport {
   reason: StopReason | null;
 }
 
-/** The end of an attempt that threw `cause`. */
 export function endOfCause(cause: unknown): AttemptEnd {
   const kind = kindOfCause(cause);
   if (cause instanceof ConnectFailed || cause instanceof ConnectionLost)
@@ -99,7 +95,6 @@ export class NoRoom extends Error {
   }
 }
 
-/** The kind of end of an attempt that threw `cause`. */
 export function kindOfCause(cause: unknown): AttemptKind {
   if (cause instanceof NoRoom) return "abandoned";
   if (cause instanceof ConnectFailed) return "unreachable";

@@ -15,10 +15,7 @@ import { type Reply, unread_bytes_max } from "./http1/exchange.ts";
 /** The largest answer of an engine that is not streamed. One event of a stream may be as large (sse/decode.ts). */
 export const answer_bytes_max = 8 * 1024 * 1024;
 
-/**
- * The limits of the shape of a whole answer, or of one event. Log probabilities are the densest values that an honest
- * engine sends: one value in eight bytes.
- */
+/** The limits of an answer, or of one event. Log probabilities are densest: one value in eight bytes. */
 export const answerLimits: ShapeLimits = {
   body_depth_max: 100,
   body_values_max: 500_000,
@@ -29,9 +26,7 @@ export const answerLimits: ShapeLimits = {
 /** Texts up to this size are parsed without a scan. */
 export const unseen_bytes = 16 * 1024;
 
-/**
- * Called with the number of bytes of an answer that will be kept in memory, before they are. Throws to end the request.
- */
+/** Called before this many bytes of an answer are kept in memory. Throws to end the request. */
 export type HoldBytes = (bytes: number) => void;
 
 export interface EngineJson {
@@ -68,16 +63,12 @@ async function readPieces(reply: Pick<Reply, "read" | "headers">, hold: HoldByte
   return { value, bytes };
 }
 
-/**
- * The size that the engine announces in `content-length`. Memory for all of it is allocated at once: untouched memory
- * costs nothing.
- */
+/** Memory for all of the announced size is allocated at once: untouched memory costs nothing. */
 function announcedBytes({ headers }: Pick<Reply, "headers">): number {
   const announced = Number(headers.get("content-length") ?? 0);
   return announced <= answer_bytes_max ? announced : 0;
 }
 
-/** The JSON of a text that has already arrived. */
 export async function parseLarge(text: string): Promise<unknown> {
   const bytes = new TextEncoder().encode(text);
   const scan = new BodyScan();
@@ -90,7 +81,6 @@ export async function parseLarge(text: string): Promise<unknown> {
   }
 }
 
-/** Throws UnreadableAnswer if the shape exceeds the limits. */
 export function assertReadable(shape: BodyShape, limits: ShapeLimits, bytes_max = shape.bytes): void {
   const excess = excessOf(shape, limits, bytes_max);
   if (excess) throw new UnreadableAnswer(`the answer holds more than ${excess.max} ${excess.of}`);

@@ -11,7 +11,6 @@ import { parseLarge } from "./engine-json.ts";
 import type { Reply } from "./http1/exchange.ts";
 import { type Line, type Sending, send } from "./send.ts";
 
-/** The most bytes of a refusal that are read. */
 const refusal_bytes_max = 64 * 1024;
 
 export interface EngineRefusal {

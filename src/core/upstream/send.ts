@@ -19,9 +19,7 @@ export interface Sending extends UpstreamAsk {
   upstream: Upstream;
   codec: UpstreamCodec;
   request: InferenceRequest;
-  /** The size of the caller's request body. */
   inputBytes: number;
-  /** Called with the size of the body that is sent. */
   sent?(bytes: number): void;
   /** The caller's own bytes of the request body, if they are still in memory. */
   own?: OwnBytes | null;
@@ -37,7 +35,6 @@ export interface Sending extends UpstreamAsk {
   isFresh?: boolean;
 }
 
-/** The deadlines of a request, and the signal that ends it. */
 export type Line = Pick<Post, "connect_ms" | "connected" | "signal">;
 
 export async function send(sending: Sending, line: Line): Promise<Reply> {
@@ -96,7 +93,6 @@ export function headersTo(upstream: Upstream, codec: Pick<UpstreamCodec, "header
   return { "user-agent": "sluice", ...codec.headers(upstream.apiKey), ...upstream.headers };
 }
 
-/** The destination of the engine's requests. */
 function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
   const headers: Record<string, string> = {
     "content-type": "application/json",

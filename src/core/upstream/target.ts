@@ -11,41 +11,28 @@ export interface Upstream {
   url: string;
   /** Set if the host name in the URL is resolved at intervals. Each of its addresses is then an engine of its own. */
   resolve?: Resolving;
-  /**
-   * One address of the URL's host name, with `resolve`. Requests to it still name the URL's host. Null: no address of
-   * the name is known.
-   */
+  /** One address of the URL's host, with `resolve`; requests still name the host. Null: no address is known. */
   address?: string | null;
   protocol: UpstreamProtocol;
   /** How the engine differs from others of its protocol. Absent: it has the generic dialect. */
   dialect?: Dialect;
   apiKey: string | null;
-  /** Headers that are sent with every request. */
   headers?: Readonly<Record<string, string>>;
   /** The authorities and the client certificate for https. Absent: the system's authorities and no certificate. */
   tls?: TlsSettings;
   timeouts: UpstreamTimeouts;
   /** Whether each organization has its own salt in the engine's prefix cache, so that they don't share entries. */
   isCacheSalted?: boolean;
-  /**
-   * Whose requests may follow the first one on a connection to the engine: those of the same organization, of any or of
-   * none; absent: of any.
-   */
+  /** Whose requests may share a connection; absent: `any`. */
   reuse?: Reuse;
   /** The names of headers that tell the operator's scheduler whose request it is. */
   identityHeaders?: { organization?: string; plan?: string; session?: string; priority?: string };
-  /**
-   * The request field that makes the engine report its token counts on every chunk of a stream; absent: none is sent.
-   */
+  /** The field that makes the engine report its counts on every chunk of a stream; absent: none is sent. */
   runningUsage?: "usage" | "timings";
-  /**
-   * The key is the name of a plan, the value is the priority of its requests, in the engine's numbers. Requests of
-   * other plans have no priority.
-   */
+  /** The priority of each plan's requests, by the plan's name, in the engine's numbers; others have none. */
   priorities?: Readonly<Record<string, number>>;
   /** The limits on the requests in flight at the engine; absent: no limit. */
   capacity?: Capacity;
-  /** The health check that is made at intervals. */
   check?: HealthCheck;
   load?: LoadReading;
 }
@@ -53,7 +40,6 @@ export interface Upstream {
 export interface Resolving {
   /** The longest time between two look-ups. The time is shorter if the DNS answer has a lower TTL. */
   interval_ms: number;
-  /** The most addresses of the name that are used. */
   addresses_max: number;
   family: AddressFamily;
   /** Addresses of DNS servers, each with its port if that is not 53. Empty: the system resolves names. */
@@ -74,14 +60,10 @@ export interface Capacity {
   /** Whether all processes of the fleet share the limits, instead of each having them. */
   isShared?: boolean;
   tokens_in_flight_max: number | null;
-  /**
-   * The percentage of both limits that is reserved for organizations whose requests in flight use less than this
-   * percentage of them.
-   */
+  /** The percentage of both limits that is reserved for organizations that use less than this percentage. */
   reserved_percent: number;
   /** The most requests that may wait for the engine. */
   queue_max: number;
-  /** The longest wait of a request for the engine, in milliseconds. */
   queue_ms_max: number;
 }
 
@@ -128,17 +110,15 @@ const output_tokens_per_s = 20;
 
 /** The factor of `idle_ms` for a request with tools: some engines hold a call back until all of it is written. */
 const heldBack_factor = 4;
-/** The factor of `idle_ms` for an engine that sends signs of life, which a proxy may send for an engine that is dead. */
+/** The factor of `idle_ms` for an engine that sends comments, which a proxy may send for an engine that is dead. */
 const alive_factor = 10;
 
-/** The longest times between two parts of an answer, without and with signs of life. */
+/** The longest times between two parts of an answer: with nothing in between, and with comments in between. */
 export function silences({ idle_ms }: UpstreamTimeouts, hasTools: boolean): { idle_ms: number; alive_ms: number } {
   return { idle_ms: hasTools ? heldBack_factor * idle_ms : idle_ms, alive_ms: alive_factor * idle_ms };
 }
 
-/**
- * How much more time the first part gets, in milliseconds. `wholeTokens`: the tokens of an unstreamed answer, else 0.
- */
+/** How much more time the first part gets. `wholeTokens`: the tokens of an unstreamed answer, else 0. */
 export function leeway_ms(inputTokens: number, wholeTokens: number): number {
   return Math.ceil((inputTokens / input_tokens_per_s + wholeTokens / output_tokens_per_s) * 1000);
 }

@@ -1,7 +1,4 @@
-/**
- * One request and its answer on a connection. Bytes that arrive wait here until they are read. If there are many, the
- * engine is held back: its socket is not read.
- */
+/** One request and its answer on a connection. If many bytes wait to be read, the engine's socket is not read. */
 import { release } from "../../body/pieces.ts";
 import { yieldToEventLoop } from "../../time/turns.ts";
 import type { HeaderFields, ResponseHead } from "./head.ts";
@@ -19,15 +16,9 @@ export interface Reply {
   read(bytes_max?: number): Promise<Uint8Array[] | null>;
   /** The body of an answer that has arrived whole, in one small piece, which is then read; null: call `read`. */
   whole(): Uint8Array | null;
-  /**
-   * From now on, a read returns only after bytes were gathered for this many milliseconds, so that a reader in no hurry
-   * is not woken for each token. The end, and bytes before a failure, are returned at once.
-   */
+  /** From now on, a read returns what was gathered for this long. The end, and bytes before a failure, come at once. */
   gather(ms: number): void;
-  /**
-   * Call it when the first part of the answer was read: the rest is less urgent, and may be delayed while the process
-   * is busy.
-   */
+  /** Call it when the first part was read: the rest is less urgent, and may be delayed while the process is busy. */
   flow(): void;
   /** The current delay of the rest of the answer; 0 if the process is not busy. */
   readonly delay_ms: number;
@@ -38,10 +29,7 @@ export interface Reply {
 /** If more bytes than this wait to be read, the engine is held back until all of them are read. */
 export const unread_bytes_max = 64 * 1024;
 
-/**
- * The most bytes of events that one read returns. The events and text made of them take several times as much, and wait
- * while the caller does not read: docs/design/service.md, Slow readers.
- */
+/** The most bytes of one read: events take several times as much (docs/design/service.md, Slow readers). */
 export const read_bytes_max = 4 * 1024;
 
 /** If more bytes than this are gathered, they are returned at once. */
@@ -51,10 +39,7 @@ export class Exchange implements ResponseSink, Reply {
   readonly replied: Promise<Reply>;
   readonly #line: Line;
   readonly #parser = new ResponseParser(this);
-  /**
-   * Resolves when the answer's head has arrived. Null after that: otherwise the promise would be kept in memory for as
-   * long as the answer lasts.
-   */
+  /** Resolves when the answer's head has arrived. Null after that, so that the promise does not stay in memory. */
   #answer: PromiseWithResolvers<Reply> | null = Promise.withResolvers<Reply>();
   #head: ResponseHead | null = null;
   #unread: Uint8Array[] = [];
@@ -111,7 +96,6 @@ export class Exchange implements ResponseSink, Reply {
     if (this.#parser.isOver) this.#line.over(this.#head!);
   }
 
-  /** Parses bytes. Throws MalformedResponse. */
   #parse(bytes: Uint8Array): void {
     try {
       this.#parser.push(bytes);
@@ -184,10 +168,7 @@ export class Exchange implements ResponseSink, Reply {
     return this.isFlowing ? this.#line.pause_ms : 0;
   }
 
-  /**
-   * From now on, bytes are received without pauses, and the reader gets those that wait only when the exchange ends or
-   * fails: nobody may read again after that.
-   */
+  /** From now on, bytes are received without pauses, and read only together with the end or failure that follows. */
   last(): void {
     this.#isLast = true;
     this.isFlowing = false;
@@ -204,10 +185,7 @@ export class Exchange implements ResponseSink, Reply {
     this.#unread_bytes = 0;
   }
 
-  /**
-   * Holds the engine back, or lets it continue. Does nothing if the engine is in that state already: after the answer's
-   * end, the connection may carry another exchange.
-   */
+  /** Does nothing if the engine is in that state: after the answer's end, the connection may carry another exchange. */
   #holdBack(isHeld: boolean): void {
     if (isHeld === this.#isHeld) return;
     this.#isHeld = isHeld;
@@ -245,10 +223,7 @@ export class Exchange implements ResponseSink, Reply {
     return pieces;
   }
 
-  /**
-   * Releases the large receive buffers of the pieces that the last read returned. Small buffers are left to the garbage
-   * collector.
-   */
+  /** Releases the large receive buffers of the last read. Small ones are left to the garbage collector. */
   #giveBack(): void {
     if (this.#lent.length === 0) return;
     const kept = this.#unread[0]?.buffer;

@@ -1,7 +1,4 @@
-/**
- * The heads of HTTP/1.1: the head of a request is written, and that of a response is parsed, as strictly as RFC 9112
- * allows. Pure.
- */
+/** Writes the head of an HTTP/1.1 request, and parses that of a response as strictly as RFC 9112 allows. Pure. */
 
 /** Shared by all responses that begin with the same lines. */
 export interface ResponseHead {
@@ -12,7 +9,6 @@ export interface ResponseHead {
   readonly keepsOpen: boolean;
 }
 
-/** How the end of a body is recognised. */
 export type Framing = { by: "length"; readonly bytes: number } | { by: "chunks" } | { by: "close" };
 
 /** Thrown for bytes that are no HTTP/1.1 response, or that are a response larger than the limits. */
@@ -50,10 +46,7 @@ function parsedHead(lines: string): ResponseHead {
   return { status, headers, framing, keepsOpen };
 }
 
-/**
- * Parses the header fields. Folded lines, spaces before a colon and control characters are refused: they are used to
- * smuggle requests.
- */
+/** Folded lines, spaces before a colon and control characters are refused: they are used to smuggle requests. */
 export function fieldsOf(lines: string): HeaderFields {
   if (!fieldLines.test(lines)) throw new MalformedResponse("a header field is malformed");
   return new HeaderFields(lines);
@@ -106,10 +99,7 @@ function isBlank(code: number): boolean {
   return code === 32 || code === 9;
 }
 
-/**
- * How the body ends. Throws if the headers name two ways that contradict each other: if the peer meant another end than
- * this parser, a part of one answer would be read as the next answer.
- */
+/** How the body ends. Throws if the headers contradict each other: parts of an answer would be read as the next. */
 function framingOf(status: number, headers: HeaderFields): Framing {
   const length = headers.get("content-length");
   const coding = headers.get("transfer-encoding");
@@ -128,10 +118,7 @@ function persists(isVersion11: boolean, headers: HeaderFields): boolean {
   return !options.includes("close") && (isVersion11 || options.includes("keep-alive"));
 }
 
-/**
- * Whether these bytes, which answer no request, begin a response with status 408: a server may send one before it
- * closes an idle connection (RFC 9110, 15.5.9).
- */
+/** Whether unasked bytes begin a 408, which may come before an idle connection closes (RFC 9110, 15.5.9). */
 export function saysThatItCloses(bytes: Uint8Array): boolean {
   return /^HTTP\/1\.[01] 408 /.test(Buffer.prototype.toString.call(bytes, "latin1", 0, 13));
 }
@@ -145,7 +132,6 @@ export function keptFor_ms(keepAlive: string | undefined): number | null {
 /** The body of a request: a text, or pieces, which are consumed. */
 export type RequestBody = string | Uint8Array[];
 
-/** The size of a body in bytes, for the header `content-length`. */
 export function bytesOf(body: RequestBody): number {
   if (typeof body === "string") return Buffer.byteLength(body);
   return body.reduce((sum, { byteLength }) => sum + byteLength, 0);
@@ -156,7 +142,6 @@ export function openingOf({ pathname, search, host }: URL): string {
   return `${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`;
 }
 
-/** The lines of these headers. */
 export function linesOf(headers: Readonly<Record<string, string>>): string {
   let lines = "";
   for (const name in headers) lines += `${name}: ${headers[name]}\r\n`;

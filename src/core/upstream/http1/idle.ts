@@ -1,7 +1,4 @@
-/**
- * The idle connections to one engine: a stack for each group of callers that shares connections, and a list of all by
- * age, so that their number is bounded however many callers there are.
- */
+/** An engine's idle connections: a stack for each group of callers, and a list by age, which bounds their number. */
 import type { EngineConnection } from "./connection.ts";
 
 export class IdleConnections {
@@ -31,9 +28,8 @@ export class IdleConnections {
   }
 
   /**
-   * Takes the connection that became idle last, so that the others grow old and are closed. A connection for which the
-   * system has received bytes is skipped, because they would be read as an answer; it is closed when the bytes are
-   * read.
+   * Takes the connection that became idle last, so that the others grow old and are closed. A connection with received
+   * bytes is skipped, because they would be read as an answer.
    */
   take(sharer: string): EngineConnection | undefined {
     const stack = this.#stacks.get(sharer);
@@ -57,10 +53,7 @@ export class IdleConnections {
     if (stack!.length === 0) this.#stacks.delete(sharer!);
   }
 
-  /**
-   * Closes the connections whose idle time is over at this instant, on the clock of `performance`. Without an argument,
-   * closes all.
-   */
+  /** Closes the connections whose idle time is over at this instant of `performance`; without an argument, all. */
   close(now_ms = Number.POSITIVE_INFINITY): void {
     for (const each of this.#byAge) {
       if (each.idleUntil_ms > now_ms) continue;
