@@ -13,16 +13,10 @@ export function isEmptyAnswer(batch: Batch, stop: readonly string[]): boolean {
   return isEmpty && (stop.length === 0 || outputTokensIn(batch) === 0);
 }
 
-/**
- * The most tokens of an answer in which the model chose to say nothing. Engines count the token that ends the answer,
- * and up to two that are not shown.
- */
+/** The most tokens of an answer without content: engines count the token that ends it, and up to two not shown. */
 const silence_tokens_max = 8;
 
-/**
- * Whether the engine reports that the model itself ended the empty answer right after its start, which is no failure of
- * the engine.
- */
+/** Whether the model itself ended the empty answer right after its start, which is no failure of the engine. */
 export function isSilence(batch: Batch): boolean {
   const tokens = outputTokensIn(batch) ?? 0;
   return tokens > 0 && tokens <= silence_tokens_max;

@@ -1,17 +1,10 @@
-/**
- * How much of one answer was forwarded: its deltas and code units (of UTF-16). Parts that were streamed are counted
- * separately from parts that arrived whole; a part with a single delta counts as whole.
- */
+/** How much of an answer was forwarded. Streamed parts are counted apart from whole parts, which have one delta. */
 import type { InferenceEvent } from "../inference/event.ts";
 
-/**
- * The scripts of a text, as far as they differ in code units (of UTF-16) per token. `latin` includes Cyrillic, Greek,
- * digits, blanks and code; `cjk` includes kana and hangul. Pure.
- */
+/** Scripts that differ in code units per token. `latin` includes Cyrillic, Greek and code; `cjk` kana and hangul. */
 export const scripts = ["latin", "cjk", "other"] as const;
 export type Script = (typeof scripts)[number];
 
-/** Code units by script. */
 export type Units = Record<Script, number>;
 
 export function scriptOf(codeUnit: number): Script {
@@ -37,10 +30,7 @@ export function addUnits(units: Units, text: string): void {
 
 export interface Amount extends Units {
   deltas: number;
-  /**
-   * The deltas that contain a CJK character. Vocabularies cut such characters into several tokens, of which some have
-   * no delta of their own.
-   */
+  /** Vocabularies cut a CJK character into several tokens, of which some have no delta of their own. */
   cjkDeltas: number;
   otherDeltas: number;
 }
@@ -72,7 +62,6 @@ export class Forwarded {
     return codeUnitsOf(this.streamed) + codeUnitsOf(this.whole);
   }
 
-  /** The indexes of the parts that have begun and not ended. */
   get open(): number[] {
     return this.#open.map(({ index }) => index);
   }

@@ -9,17 +9,13 @@ import type { InferenceRequest } from "../inference/request.ts";
 import { promptTokens, type Usage } from "../inference/usage.ts";
 import type { InputRatio } from "../store/calibration.ts";
 
-/**
- * The most models or routes whose learned values are kept in one memory, and the most rows that are read at a start.
- * With a larger catalog, some are forgotten and learned again.
- */
+/** The most models or routes that are learned at a time, and the most rows that are read at a start. */
 export const learned_max = 1000;
 
 /** The part of a memory of learned values that is needed to save and restore it. */
 export interface Kept<Known> {
   /** Takes in a stored value if it is plausible. A value that this process learned itself is kept instead. */
   recall(name: string, known: Known): void;
-  /** The entries that were learned since the last call. */
   changes(): Map<string, Known>;
   /** Counts these entries as changed again, because they could not be saved. */
   unwritten(names: Iterable<string>): void;
@@ -72,31 +68,21 @@ export interface InputEstimate {
   tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number, media?: Media): number;
   /** The middle estimate of the input's tokens, at least 1. */
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
-  /**
-   * Learns from an engine's report of this input, or from a tokenizer's count. An input with media teaches nothing
-   * about text.
-   */
+  /** Learns from an engine's report, or from a tokenizer's count. Media teach nothing about text. */
   observe(model: Pick<Model, "id">, bodyBytes: number, media: Pick<Media, "bytes">, usage: Usage): void;
-  /** The learned ratio of tokens to bytes for each model, to be saved over a restart. */
   ratios: Kept<InputRatio>;
 }
 
 interface EstimateSettings {
   /** Tokens per byte before the first report: one token for three bytes, which is more than prose or code has. */
   ratio_initial: number;
-  /** The most models that are remembered; the one that was learned longest ago is forgotten first. */
   models_max: number;
 }
 const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: learned_max };
 
-/**
- * Tokens per byte of most texts, for the middle estimate before the first report. Holds use the larger `ratio_initial`.
- */
+/** Tokens per byte of most texts, before the first report. Holds use the larger `ratio_initial`. */
 const ratioExpected = 1 / 4;
-/**
- * The bytes of a body around its text (names, model, settings), which no engine counts. In a greeting they are the
- * larger part.
- */
+/** The bytes of a body around its text (names, model, settings), which no engine counts. */
 const frameBytes = 96;
 /** The tokens that a chat template adds, before the first report: the maximum of nearly all models, and the average. */
 const templateTokens_upper = 16;
@@ -119,15 +105,9 @@ const ratio_min = 1 / 24;
 const ratio_max = 1.5;
 /** The weight of one report in the moving mean of the spread (how far the ratios of inputs differ). */
 const weight = 1 / 16;
-/**
- * The ratio is learned from about this many recent reports, with older ones weighted less. No single input outweighs
- * the others.
- */
+/** The ratio is learned from about this many recent reports. Older ones weigh less, and none outweighs the others. */
 const reports_remembered = 256;
-/**
- * The weight of `ratioExpected` against the reports, in bytes of input, so that a very short input changes the ratio
- * little.
- */
+/** The weight of `ratioExpected`, in bytes of input: a very short input changes the ratio little. */
 const expectedBytes = 1024;
 
 function isPlausible({ ratio, spread, bytes, template }: InputRatio): boolean {

@@ -14,7 +14,6 @@ import { Tally, type TallyParts } from "./tally.ts";
 type Batch = readonly InferenceEvent[];
 type EndEvent = Extract<InferenceEvent, { type: "response-end" }>;
 
-/** The part of a reservation that the meter needs. */
 export type MeteredHold = Pick<
   Reservation,
   "permits" | "stoppingLimit" | "progress" | "restart" | "assertHeld" | "signal"
@@ -23,23 +22,14 @@ export type MeteredHold = Pick<
 export interface Metering extends TallyParts {
   events: AsyncIterable<Batch>;
   hold: MeteredHold;
-  /**
-   * Whether the answer is delivered as it arrives. If not, nothing is delivered before its end, and it may begin again:
-   * if the node dies before that, nothing is charged.
-   */
+  /** If the answer is not delivered as it arrives, it may begin again, and is free if the node dies before its end. */
   stream: boolean;
-  /**
-   * Set if the client fetches the answer later: then a part of the answer counts as delivered once the client can fetch
-   * it.
-   */
+  /** Set if the client fetches the answer later: what the client can fetch counts as delivered. */
   fetched: Fetched | null;
   /** The output tokens that a usage window still pays for, if those are fewer than the request's own cap; else null. */
   windowTokens?: number | null;
-  /** Whether the stream broke off because the caller went away. */
   callerLeft(): boolean;
-  /** Whether the answer counts as cancelled, even if all of it has arrived. */
   isCancelled?(): boolean;
-  /** Called when the first part of the answer has arrived. */
   firstPart(): void;
   /** Called when the events have ended for any reason; not called if they were never read. */
   over(): void;
@@ -47,10 +37,7 @@ export interface Metering extends TallyParts {
 
 export class Meter {
   readonly #metering: Metering;
-  /**
-   * The engine's events, as far as the hold pays for them. The events end in `response-end` or `response-failed`;
-   * nothing is thrown.
-   */
+  /** The engine's events, as far as the hold pays for them. The last is `response-end` or `response-failed`. */
   readonly events: AsyncGenerator<Batch, void, void>;
   #count: Tally;
   #stoppedBy: Ending["stoppedBy"] = null;
@@ -121,19 +108,13 @@ export class Meter {
     if (await fetched.stored()) this.#metering.hold.progress(usage, true);
   }
 
-  /**
-   * Discards the count, because an engine failed before its answer was delivered, and another engine begins the answer
-   * again.
-   */
+  /** An engine failed before its answer was delivered, and another engine begins the answer again. */
   #restart(): void {
     this.#count = new Tally(this.#metering);
     this.#metering.hold.restart();
   }
 
-  /**
-   * The batch that ends a failed answer. If the input was too long, the fault gets two lengths: the engine's count of
-   * the input, and the model's context.
-   */
+  /** If the input was too long, the fault gets the engine's count of the input, and the model's context. */
   #failed(batch: Batch, fault: Fault): Batch {
     const { contextTokens, inputTokensExpected } = this.#metering;
     this.#failure = withOverflow(fault, contextTokens, inputTokensExpected);
@@ -147,10 +128,7 @@ export class Meter {
       this.#stoppedBy = this.#metering.hold.stoppingLimit();
   }
 
-  /**
-   * Lets a tokenizer count the charged tokens that no engine reported. Null if there is nothing to count. Never
-   * rejects.
-   */
+  /** Lets a tokenizer count the charged tokens that no engine reported; null if there are none. Never rejects. */
   counted(): Promise<void> | null {
     return this.#isFree(this.#outcome()) ? null : this.#count.counted();
   }
@@ -195,10 +173,7 @@ function believed(batch: Batch, count: Tally): Batch {
   return count.rejected ? batch.filter(({ type }) => type !== "usage") : batch;
 }
 
-/**
- * The events of a batch that the hold still pays for, so that a usage window can be used up to its last token. The
- * events are counted here.
- */
+/** The events of a batch that the hold still pays for, counted here: a window is used up to its last token. */
 async function fitting(batch: Batch, hold: MeteredHold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];
   for (const event of batch) {

@@ -1,14 +1,12 @@
 /**
  * Counts the tokens of an answer before its engine reports: by its deltas, or by its text, whichever gives more. A part
- * that arrived whole has one delta, and is counted by its text alone. Each route learns for itself, because two engines
- * of one model may cut an answer differently: docs/design/usage.md, Counting tokens. A delta is one `part-delta` event,
- * in whatever frames the engine sent it.
+ * that arrived whole is counted by its text alone. Each route learns for itself, because two engines of one model may
+ * cut an answer differently: docs/design/usage.md, Counting tokens. A delta is one `part-delta` event.
  */
 import type { OutputSums } from "../store/calibration.ts";
 import { type Amount, codeUnitsOf, type Script, scripts, type Units } from "./forwarded.ts";
 import { type Kept, type Learned, learned, learned_max } from "./input-estimate.ts";
 
-/** The forwarded part of an answer. */
 interface Sent {
   streamed: Readonly<Amount>;
   whole: Readonly<Amount>;
@@ -17,23 +15,17 @@ interface Sent {
 export type Observed = Sent & { tokens: number };
 
 export interface OutputCalibration {
-  /** The calibration of a route, by its name. */
   of(route: string): RouteCalibration;
   /** The learned sums of each route, to be saved over a restart. */
   sums: Kept<OutputSums>;
 }
 
 export interface RouteCalibration {
-  /** The number of tokens in the forwarded part, by this calibration. */
   tokens(sent: Sent): number;
-  /** Records that an engine has reported a complete answer. */
   reported(): void;
   /** Learns from an engine's report of a complete answer, all of whose tokens were forwarded. */
   observe(observed: Observed): void;
-  /**
-   * Learns from a tokenizer's count instead of a report. The values learned from counts are used until an engine has
-   * reported, and are not saved.
-   */
+  /** Learns from a tokenizer's count. Values from counts are used until an engine has reported, and are not saved. */
   observeCount(observed: Observed): void;
   /** Records that a complete answer came without a report. */
   missed(): void;
@@ -50,17 +42,13 @@ const tokens_remembered = 200_000;
 /** Sums above this are not accepted. */
 const sum_max = 1e9;
 /**
- * With fewer tokens per delta than this, a route counts as one that sends one token in each delta: the first number is
- * for Latin text, the second for other scripts. The first is above 1, because the special tokens that end an answer
- * have no delta. The second is larger, because a character of other scripts may be several tokens, of which only the
- * last one has the delta.
+ * With fewer tokens per delta, a route counts as one that sends one token in each: the first number is for Latin text,
+ * the second for other scripts. The first is above 1, because the tokens that end an answer have no delta. The second
+ * is larger, because only the last of the several tokens of a character has a delta.
  */
 const tokens_per_single_delta_max = 1.05;
 const tokens_per_wide_delta_max = 3;
-/**
- * If a larger share than this of an answer's deltas is in other scripts, the tokens per delta of Latin text are not
- * learned from the answer.
- */
+/** An answer with a larger share of deltas in other scripts does not teach the tokens per delta of Latin text. */
 const wide_share_max = 0.1;
 /**
  * On a route with one token in each delta, counting the deltas is exact. But if the text is longer by this factor than
@@ -73,7 +61,6 @@ const text_beyond_deltas_max = 2;
 
 const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, textTokens: 0, textCodeUnits: 0 });
 
-/** The learned values of all routes. */
 interface RoutesLearned {
   reported: Learned<OutputSums>;
   counted: Learned<OutputSums>;
@@ -232,10 +219,9 @@ function isCount(sum: number): boolean {
 }
 
 /**
- * Tokens per code unit for each script: the value before the first report, and the bounds. The ratio of a script on a
- * route is learned from complete answers whose tokens are all in their text. One answer moves it by at most a tenth, and
- * never beyond what a vocabulary can have, so that a wrong or odd report does little: docs/design/usage.md, Counting
- * tokens.
+ * Tokens per code unit: the value before the first report, and the bounds. A ratio is learned from complete answers
+ * whose tokens are all in their text. One answer moves it by at most a tenth, and never beyond what a vocabulary can
+ * have, so that an odd report does little: docs/design/usage.md, Counting tokens.
  */
 const ratios: Record<Script, { first: number; min: number; max: number }> = {
   latin: { first: 1 / 4, min: 1 / 8, max: 1 / 1 },
@@ -264,7 +250,6 @@ function textTokens(sums: Pick<Sums, "get">, names: Names, units: Units): number
   return tokens;
 }
 
-/** Whether a text of this size can have this number of tokens. */
 function isPlausibleText(units: Units, tokens: number): boolean {
   const bound = (which: "min" | "max") =>
     scripts.reduce((sum, script) => sum + units[script] * ratios[script][which], 0);
@@ -272,10 +257,7 @@ function isPlausibleText(units: Units, tokens: number): boolean {
   return tokens <= bound("max") + 2 && tokens >= bound("min");
 }
 
-/**
- * Learns from a text with a known number of tokens. The tokens are divided among the text's scripts, in proportion to
- * the number that is expected for each script.
- */
+/** Divides a text's known number of tokens among its scripts, in proportion to the number expected for each. */
 function learnText(sums: Sums, names: Names, units: Units, tokens: number): void {
   const factor = tokens / textTokens(sums, names, units);
   const shares = scripts.map((script) => units[script] * ratioOf(sums, names[script], script) * factor);

@@ -3,10 +3,7 @@ import type { Prices } from "../inference/model.ts";
 import { costOf } from "../inference/money.ts";
 import type { Usage } from "../inference/usage.ts";
 
-/**
- * The cost in nanos (10⁻⁹ of the currency). For each kind of token, the price of the total is rounded once; prices of
- * parts would add up their roundings. `searches`: the searches of the request, if its answer is charged.
- */
+/** In nanos. For each kind of token, the price of the total is rounded once: rounded parts would add up to more. */
 export function priceOf(usage: Usage, prices: Prices, searches = 0): number {
   return (
     costOf(searches, prices.search ?? 0) +

@@ -1,7 +1,4 @@
-/**
- * USAGE, the record of a request: what is known of it before it runs, how far its engines have come with it, and how it
- * ended.
- */
+/** USAGE, the record of a request: what is known before it runs, how far its engines have come, and how it ended. */
 import type { Entry } from "../admission/entrance.ts";
 import type { OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceEvent } from "../inference/event.ts";
@@ -48,9 +45,7 @@ export interface RunRequest extends Entry {
   codecOf?: CodecOf;
   /** How the answer is fetched, if it is a background response. */
   fetched?: Fetched | null;
-  /**
-   * Called with the bytes of memory that the answer takes, if they are many. May throw the Fault that ends the request.
-   */
+  /** Called with the memory that the answer takes, if it is much. May throw the Fault that ends the request. */
   holdAnswer?: ((bytes: number) => void) | undefined;
 }
 
@@ -67,20 +62,17 @@ export interface Fetched {
 export interface AttemptRequest extends Signals {
   asked: RunRequest;
   /**
-   * The output tokens that an answer may have. `allowed`: as many as the model and its context allow; `held`: as many
-   * as the hold (the amount reserved so far) pays for. `isSlight`: as in the request's `Reservation`; absent: not
-   * known.
+   * The answer's output tokens. `allowed`: as many as the model and its context allow; `held`: as many as the hold pays
+   * for. `isSlight`: as in the request's `Reservation`; absent: not known.
    */
   room: { allowed: number; held: number; isSlight?: boolean };
   /** Resolves when the ledger has granted the request. Only then may the request wait for a slot. */
   granted: Promise<void>;
   /** Routes that must not be asked, because they failed in the middle of this answer. */
   except?: readonly Route[];
-  /** Observes each attempt, if the run is traced. */
   trace?: RunTrace | null;
 }
 
-/** One attempt at an engine that has ended. */
 export interface Tried {
   /** The engine's name in the configuration. */
   upstream: string;
@@ -113,10 +105,7 @@ export function triedOf(route: Route, { kind, status, said }: AttemptEnd, ms: nu
 export interface EngineProgress {
   /** The route that answers, or that was tried last; null before any was tried. */
   route: Route | null;
-  /**
-   * Whether an engine has read the request. False while the request waits for a slot, and after the engine that had it
-   * has failed.
-   */
+  /** Whether an engine has read the request: false while it waits for a slot, and after that engine has failed. */
   isAtEngine: boolean;
   /** Whether no further engine will be tried, so that the conversation is not needed any more. */
   isFinal: boolean;
@@ -124,11 +113,8 @@ export interface EngineProgress {
   isNeededToTheEnd: boolean;
   /** The share of the input that engines are sent: less than 1 if a compaction left some of it out. */
   inputShare: number;
-  /** The size of the request that was sent to the engine last. */
   sent_bytes: number;
-  /** The number of attempts so far. */
   attempts: number;
-  /** The attempts that have ended. */
   readonly tried: Tried[];
   /** How long the request has waited for slots at engines. */
   queued_ms: number;
@@ -163,10 +149,7 @@ export interface EngineAnswer {
   readonly events: EngineEvents;
 }
 
-/**
- * Sends the request at once instead of when the answer is first read. The answer must be read to its end, or ended with
- * `return`.
- */
+/** Sends the request at once instead of at the first read. Read the answer to its end, or end it with `return`. */
 export function startedAnswer({ progress, events }: EngineAnswer): EngineAnswer {
   return { progress, events: new StartedEvents(events) };
 }
@@ -221,14 +204,12 @@ export interface Ended extends Ending {
   stream: boolean;
   /** The price of the request's usage, even if the usage windows had room for only a part of it. */
   nanos: number;
-  /** The likely number of tokens in the whole prompt. */
   inputTokensExpected: number;
   /** The engine's name in the configuration; null if no engine was tried. */
   upstream: string | null;
   /** The engine's address if its name has several; else null. */
   replica: string | null;
   tried: readonly Tried[];
-  /** How long the request waited for slots at engines. */
   queued_ms: number;
   /** Milliseconds from the request's arrival to the first part of its answer; null if no part arrived. */
   firstPart_ms: number | null;
@@ -238,9 +219,7 @@ export interface Ended extends Ending {
   traceId: string | undefined;
 }
 
-/** One attempt that has ended. */
 export interface Attempted {
-  /** The public model id. */
   model: string;
   route: Route;
   end: AttemptEnd;
@@ -249,18 +228,13 @@ export interface Attempted {
 
 /** A difference between what the caller wrote and what an engine was sent. */
 export interface LostField {
-  /** The public model id. */
   model: string;
   route: Route;
   loss: Loss;
 }
 
-/**
- * A request's wait for a slot at an engine, once the wait has ended. `full`: too many requests already waited, or this
- * one waited too long.
- */
+/** A wait for a slot that has ended. `full`: too many requests already waited, or this one waited too long. */
 export interface Waited {
-  /** The public model id. */
   model: string;
   outcome: "served" | "left" | "full";
   ms: number;

@@ -21,14 +21,11 @@ export interface RawReport {
 
 /** The facts about the answer when the report arrived. */
 export interface Facts {
-  /** The context of the model, in tokens. */
   contextTokens: number;
   /** The most output that was asked for: the request's cap or the model's, whichever is less. */
   outputTokensCap: number;
-  /** The number of deltas that had been forwarded. */
   deltas: number;
   codeUnits: number;
-  /** Our count of the tokens in the forwarded deltas. */
   countedTokens: number;
   /** The most output tokens that a believed report has named since the first delta. */
   reportedTokens: number;
@@ -53,18 +50,12 @@ export function rejectionOf({ usage, rejected }: RawReport, facts: Facts): Rejec
   return { ...flaws, said: rejected?.said ?? reportedIn(usage) };
 }
 
-/**
- * The flaw in the reported input tokens, or null. A report above our estimate may be honest, because of images and
- * templates; a report above the model's context is not.
- */
+/** A report above our estimate may be honest, because of images and templates; above the context, it is not. */
 function inputFlaw(usage: Usage, { contextTokens }: Facts): ReportFlaw | null {
   return promptTokens(usage) > contextTokens ? "above_context" : null;
 }
 
-/**
- * The flaw in the reported output tokens, or null. A report above our count may be honest, up to the cap, because of
- * reasoning that is not sent.
- */
+/** A report above our count may be honest, up to the cap, because of reasoning that is not sent. */
 function outputFlaw({ outputTokens }: Usage, facts: Facts): ReportFlaw | null {
   const { deltas, codeUnits, countedTokens } = facts;
   // An engine may exceed its cap, if the forwarded output shows it.
@@ -86,7 +77,6 @@ function reportedIn(usage: Usage): RejectedReport["said"] {
 
 export interface CountParts {
   contextTokens: number;
-  /** The request's output cap, or the model's if that is less. */
   outputTokensCap: number;
   /** The input tokens that are charged if no report of them is believed. */
   inputTokensExpected: number;
@@ -95,7 +85,6 @@ export interface CountParts {
 /** The calibration learns nothing from answers with fewer tokens than this. */
 export const tokens_taught_min = 64;
 
-/** The counts of a tokenizer so far. */
 export interface TokenizerCount {
   inputTokens?: number;
   outputTokens?: number;
@@ -113,12 +102,8 @@ export class Count {
   /** Whether there was output after the last report: some engines report only at the start. */
   outgrown = false;
   terminal: TerminalEvent | undefined;
-  /**
-   * Our count of the tokens in the forwarded part. It never falls, even if a part that seemed to have arrived whole
-   * turns out to be streamed.
-   */
+  /** Never falls, even if a part that seemed to have arrived whole turns out to be streamed. */
   countedTokens = 0;
-  /** The most output tokens that a believed report has named since the first delta. */
   #reportedTokens = 0;
   readonly #parts: CountParts;
   readonly calibration: () => RouteCalibration;
@@ -163,10 +148,7 @@ export class Count {
     return this.rejected?.output === undefined || !unreadable.has(this.rejected.output);
   }
 
-  /**
-   * Whether the reported tokens are those of the text alone. The special tokens that mark calls and reasoning are not
-   * part of the text, and weigh most in a short answer.
-   */
+  /** The reported tokens are those of the text alone: special tokens of calls weigh most in a short answer. */
   get isAllText(): boolean {
     if (!this.isOutputReported || this.rejected) return false;
     const { report, terminal, forwarded } = this;

@@ -1,7 +1,4 @@
-/**
- * Decides the order in which a request tries routes: which may still be tried, which is next, and the wait before it. It
- * sends nothing, and holds no part of an answer.
- */
+/** Decides which route a request tries next, and the wait before it. Sends nothing, and holds no part of an answer. */
 import { Fault } from "../inference/fault.ts";
 import { affinityKey } from "../routing/affinity.ts";
 import { isFree, nextAfter, type RetryBudget, repeatAfter_ms } from "../routing/after.ts";
@@ -28,16 +25,13 @@ export interface RouteOrderParts {
   draw(): number;
 }
 
-/** The next attempt. `wait_ms`: the wait before it. */
 export interface Stage {
   /** The route to try; null: the best of the remaining routes. */
   route: Route | null;
-  /** Whether to use a new connection. */
   isFresh: boolean;
   wait_ms: number;
 }
 
-/** A slot at an engine, taken since `begun_ms`. */
 export interface TakenSlot extends Slot {
   begun_ms: number;
 }
@@ -55,7 +49,6 @@ export class RouteOrder implements Visit, Claim {
   #routes: readonly Route[];
   /** The routes that may still be tried. */
   #left: readonly Route[];
-  /** The routes that were tried. */
   #asked: Route[] = [];
   /** If above 0, only routes with a larger context are tried. */
   #contextTokens_over = 0;
@@ -87,10 +80,7 @@ export class RouteOrder implements Visit, Claim {
     return this.#key;
   }
 
-  /**
-   * The name by which engines know the conversation, from which the client's own name cannot be derived. Null if
-   * nothing identifies the conversation.
-   */
+  /** The name by which engines know the conversation, from which the client's name cannot be derived; or null. */
   session(): string | null {
     return this.key()?.toString(16) ?? null;
   }
@@ -199,10 +189,7 @@ export class RouteOrder implements Visit, Claim {
     return health.usable(this.#left, now_ms());
   }
 
-  /**
-   * Reads the routes again, because names may resolve to other addresses by now: addresses that are gone are not tried,
-   * and new ones may be.
-   */
+  /** Names may resolve to other addresses by now: those that are gone are not tried, and new ones may be. */
   #renew(): void {
     const routes = this.#parts.replicas.routesOf(this.#attemptRequest.asked.model);
     if (routes === this.#routes) return;
@@ -223,10 +210,7 @@ export class RouteOrder implements Visit, Claim {
     return fitting(able, inputTokens + (request.outputTokens_max ?? 1), contextOf);
   }
 
-  /**
-   * Whether another route may be asked because the current one is slow. If so, counts the additional attempt against
-   * the retry budget.
-   */
+  /** Whether another route may be asked because this one is slow. If so, counts against the retry budget. */
   takeSpare(): boolean {
     const { health, queues, now_ms } = this.#parts;
     this.#renew();
@@ -235,10 +219,7 @@ export class RouteOrder implements Visit, Claim {
     return this.#isSpareTaken;
   }
 
-  /**
-   * The next attempt after one that delivered nothing; null: there is none. `rest_ms`: the time until the deadline of
-   * all attempts.
-   */
+  /** Null: there is no next attempt. `rest_ms`: the time until the deadline of all attempts. */
   after(route: Route, end: AttemptEnd, rest_ms: number): Stage | null {
     const next = nextAfter[end.kind];
     if (next === "stop" || rest_ms <= 0) return null;
@@ -257,10 +238,7 @@ export class RouteOrder implements Visit, Claim {
     return wait_ms === null ? null : { route, isFresh: false, wait_ms };
   }
 
-  /**
-   * Allows only routes with a larger context from now on, also those that were tried before and failed for another
-   * reason.
-   */
+  /** Allows only routes with a larger context, also those that were tried before and failed for another reason. */
   #seekLarger(route: Route): void {
     this.#contextTokens_over = contextTokensOf(this.#attemptRequest.asked.model, route);
     this.#asked = [];

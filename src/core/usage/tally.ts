@@ -57,9 +57,7 @@ export interface TallyParts extends CountParts {
 export class Tally {
   readonly #parts: TallyParts;
   #now: Count;
-  /**
-   * The count after `#batch` is added to `#now`. The two objects are then swapped, so that a batch makes no new object.
-   */
+  /** The count with `#batch` added. The two objects are then swapped, so that a batch makes no new object. */
   #next: Count;
   #batch: Batch | null = null;
   /** The text of the answer; null if no tokenizer will count it. */
@@ -83,7 +81,6 @@ export class Tally {
     return this.#now.report !== null && this.#now.rejected === null && !this.#now.outgrown;
   }
 
-  /** The engine's last usage report, if it was rejected. */
   get rejected(): RejectedReport | null {
     return this.#now.rejected;
   }
@@ -117,10 +114,7 @@ export class Tally {
     return this.#now.usage(this.#tokenizer);
   }
 
-  /**
-   * Lets a tokenizer count, once, the tokens that no believed report covers. Null if there is nothing to count. Never
-   * rejects.
-   */
+  /** Lets a tokenizer count, once, the tokens that no believed report covers; null: there are none. Never rejects. */
   counted(): Promise<void> | null {
     const { counting } = this.#parts;
     if (this.#counting || !counting) return this.#counting;
@@ -145,7 +139,6 @@ export class Tally {
     return [...parts, { type: "usage", usage: this.usage() }, { type: "response-end", reason: "length" }];
   }
 
-  /** Teaches the calibration from a complete answer. */
   calibrate(): void {
     const now = this.#now;
     if (!this.anyOutput) return;

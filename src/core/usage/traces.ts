@@ -23,7 +23,6 @@ export interface TracedRequest {
 export interface RequestTrace extends RunTrace {
   /** Called when the caller is known by its key. */
   identified(caller: { organization: string; key: string }): void;
-  /** Called when a run of this request has ended. */
   answered(ended: Ended): void;
   /** Called when the last byte of the answer was written. `code`: the code of the request's fault. */
   end(status: number, code: string | undefined): void;
