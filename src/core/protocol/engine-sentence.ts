@@ -4,7 +4,7 @@
  */
 import type { Protocol } from "../inference/request.ts";
 import type { Refusals } from "./dialect.ts";
-import { fieldIn, type NamedField } from "./fields.ts";
+import { type FieldNamer, fieldIn, type NamedField } from "./fields.ts";
 
 const holes = {
   number: "(-?\\d{1,15}(?:\\.\\d{1,15})?)",
@@ -17,11 +17,7 @@ const holes = {
 export type Sentence = readonly (string | NamedField)[];
 
 /** The first known sentence with which the text begins; null if none. `named` checks the path of a field. */
-export function sentenceIn(
-  text: string,
-  { sentences }: Refusals,
-  named: (path: string) => NamedField | undefined,
-): Sentence | null {
+export function sentenceIn(text: string, { sentences }: Refusals, named: FieldNamer): Sentence | null {
   for (const pattern of sentences) {
     const pieces = pattern.split(/\{(number|field|model)\}/);
     const source = pieces.map((piece, at) => (at % 2 === 0 ? literal(piece) : holes[piece as keyof typeof holes]));
@@ -37,11 +33,7 @@ function literal(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }
 
-function filled(
-  pieces: readonly string[],
-  groups: string[],
-  named: (path: string) => NamedField | undefined,
-): Sentence | null {
+function filled(pieces: readonly string[], groups: string[], named: FieldNamer): Sentence | null {
   const out: (string | NamedField)[] = [];
   for (const [at, piece] of pieces.entries()) {
     if (at % 2 === 0) out.push(piece);

@@ -5,18 +5,11 @@
  */
 import { masked } from "../inference/masked.ts";
 import { isFieldName } from "./fields.ts";
-import { type JsonObject, textOf } from "./json.ts";
 import { looksSecret } from "./violation.ts";
 
 const characters_max = 500;
 /** How many characters of the text are read. */
 const read_characters_max = 4000;
-
-/** The text of `error`, the result of `errorOf`; undefined if the error has no text. */
-export function engineTextOf(error: JsonObject): string | undefined {
-  const safe = unquoted(textOf(error.message));
-  return safe === "" ? undefined : safe;
-}
 
 /** A message about a request, without credentials and without its quotations of the request. */
 export function unquoted(message: string): string {

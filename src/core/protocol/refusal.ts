@@ -7,40 +7,41 @@ import { Fault, type FaultCode } from "../inference/fault.ts";
 import { inputTooLong } from "../inference/overflow.ts";
 import type { Refusals } from "./dialect.ts";
 import { sentenceIn } from "./engine-sentence.ts";
-import { engineTextOf } from "./engine-text.ts";
-import type { NamedField } from "./fields.ts";
+import { unquoted } from "./engine-text.ts";
+import type { FieldNamer, NamedField } from "./fields.ts";
 import { isObject, type JsonObject, textOf } from "./json.ts";
 import { headOf, saidOverflow, saysContextIsExceeded } from "./overflow.ts";
 
 /**
- * The fault, with the engine's own text for the record. `error`: the result of `errorOf`. `field`: the field that the engine
- * blames. `named` checks the path of a field.
+ * The fault, with the engine's own text for the record. `error`: the result of `errorOf`. `blamed`: the field that the
+ * engine blames.
  */
 export function refusalFault(
   status: number,
   error: JsonObject,
   said: Refusals,
-  field?: NamedField,
-  named?: (path: string) => NamedField | undefined,
+  named: FieldNamer = () => undefined,
+  blamed = named(error.param),
 ): Fault {
-  const fault = publicFault(status, error, said, field, named);
-  const engineText = engineTextOf(error);
-  return engineText === undefined ? fault : new Fault(fault.code, fault.message, { ...fault.details, engineText });
+  const fault = publicFault(status, error, said, named, blamed);
+  const engineText = unquoted(textOf(error.message));
+  return engineText === "" ? fault : new Fault(fault.code, fault.message, { ...fault.details, engineText });
 }
 
 function publicFault(
   answered: number,
   error: JsonObject,
   said: Refusals,
+  named: FieldNamer,
   field: NamedField | undefined,
-  named: ((path: string) => NamedField | undefined) | undefined,
 ): Fault {
   // The fault's cause, which goes to the log, does not quote the engine either: the engine's text may hold names, hosts
   // and the caller's words.
   const cause = new Error(`the upstream answered ${answered}`);
   const status = statusMeant(answered, error, said);
-  const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
-  if (unread) return publicFault(400, error, said, unread, named);
+  // Another attempt with a field that the engine could not read would fail, too.
+  const unread = status === 500 ? said.unread.find(({ words }) => words.test(headOf(error))) : undefined;
+  if (unread) return publicFault(400, error, said, named, { param: unread.param, engineProtocol: "openai-chat" });
   // In a 429, words about too long an input mean a limit of tokens per minute.
   if (status !== 429 && saysContextIsExceeded(error, said)) return inputTooLong(saidOverflow(error, said), { cause });
   const says = (words: readonly RegExp[]) => words.some((one) => one.test(`${error.code ?? ""} ${headOf(error)}`));
@@ -52,7 +53,7 @@ function publicFault(
       if (says(said.failed)) return engineFailure("upstream_unavailable", failedToWrite, cause);
       const blamed = field ?? (says(said.format) ? formatField : undefined);
       const text = headOf(error);
-      const sentence = sentenceIn(text, said, (path) => (named ? named(path) : undefined));
+      const sentence = sentenceIn(text, said, named);
       const thing = said.things.find(({ words }) => words.test(`${text} ${textOf(error.code)}`))?.thing;
       const message = thing
         ? `The model's engine cannot serve this request because of ${thing}. Change that, or choose another model.`
@@ -107,15 +108,6 @@ function engineFailure(code: FaultCode, message: string, cause: unknown, retryAf
  * trying again silently.
  */
 const misconfigured_s = 120;
-
-/**
- * The field that an engine could not read, according to its refusal with status 500; undefined if its message names
- * none. Another attempt with the field would fail, too.
- */
-function unreadField(message: string, { unread }: Refusals): NamedField | undefined {
-  const found = unread.find(({ words }) => words.test(message));
-  return found && { param: found.param, engineProtocol: "openai-chat" };
-}
 
 /** The error in an engine's body: `{error: {…}}`, `{error: "…"}`, `{detail: …}`, `{object: "error", message}`, or text. */
 export function errorOf(body: unknown): JsonObject {

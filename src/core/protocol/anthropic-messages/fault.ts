@@ -3,7 +3,7 @@ import { type Fault, faultCatalogue } from "../../inference/fault.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
 import { faultMessage } from "../fault-message.ts";
-import { type NamedField, namedField } from "../fields.ts";
+import { fieldNamer, type NamedField } from "../fields.ts";
 import { entryOf, type JsonObject, textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import { MessagesRequest as contract, type MessagesError } from "./contract.ts";
@@ -46,17 +46,15 @@ function pathFirst(message: string, param: string | undefined): string {
 /** The fault that stands for an engine's refusal (refusal.ts). */
 export function decodeFault(status: number, body: unknown, { refusals }: Dialect = dialects.generic): Fault {
   const error = errorOf(body);
-  return refusalFault(status, error, refusals, refusedField(error), named);
+  return refusalFault(status, error, refusals, named, refusedField(error));
 }
 
-function named(path: string) {
-  return namedField("anthropic-messages", contract, path);
-}
+const named = fieldNamer("anthropic-messages", contract);
 
 /** The field that the engine blames: the path at the beginning of its message, or a field in backticks. */
 function refusedField(error: JsonObject): NamedField | undefined {
   const [, path, field] = /^(?:([a-z_][a-z0-9_.[\]]{0,127}):|`([a-z_]+)`) /.exec(textOf(error.message)) ?? [];
-  return namedField("anthropic-messages", contract, error.param ?? path ?? field);
+  return named(error.param ?? path ?? field);
 }
 
 /** The fault that stands for an error inside an answer. Such an error has no status; one is derived from its type. */

@@ -3,7 +3,7 @@ import type { Fault } from "../../inference/fault.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
 import { envelopeOf } from "../envelope/encode.ts";
-import { namedField } from "../fields.ts";
+import { fieldNamer } from "../fields.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import type { ChatError } from "./contract.ts";
 import { ChatCompletionRequest as contract } from "./contract.ts";
@@ -14,10 +14,7 @@ export function encodeFault(fault: Fault, requestId: string): ChatError {
 
 /** Turns an engine's refusal into a fault (refusal.ts). */
 export function decodeFault(status: number, body: unknown, { refusals }: Dialect = dialects.generic): Fault {
-  const error = errorOf(body);
-  return refusalFault(status, error, refusals, namedField("openai-chat", contract, error.param), named);
+  return refusalFault(status, errorOf(body), refusals, named);
 }
 
-function named(path: string) {
-  return namedField("openai-chat", contract, path);
-}
+const named = fieldNamer("openai-chat", contract);

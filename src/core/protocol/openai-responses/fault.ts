@@ -4,7 +4,7 @@ import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
 import { envelopeOf, messageIn } from "../envelope/encode.ts";
 import { statusWithin } from "../error-status.ts";
-import { namedField } from "../fields.ts";
+import { fieldNamer } from "../fields.ts";
 import type { JsonObject } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import { ResponsesRequest as contract, type ResponseFailure, type ResponsesError } from "./contract.ts";
@@ -55,9 +55,7 @@ export function decodeFailure(value: unknown, dialect: Dialect): Fault {
 }
 
 function refusalOf(status: number, error: JsonObject, { refusals }: Dialect): Fault {
-  return refusalFault(status, error, refusals, namedField("openai-responses", contract, error.param), named);
+  return refusalFault(status, error, refusals, named);
 }
 
-function named(path: string) {
-  return namedField("openai-responses", contract, path);
-}
+const named = fieldNamer("openai-responses", contract);
