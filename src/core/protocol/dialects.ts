@@ -3,11 +3,14 @@
  * name (test/house/dialects.test.ts). `generic` is for engines that are not in the table, and reads whatever any engine
  * is known to send. docs/engines.md says of each row where its facts are from.
  */
-import type { CarriedField, Dialect, Signs } from "./dialect.ts";
+import type { Dialect, Signs } from "./dialect.ts";
 import { anyEnds } from "./dialects/ends.ts";
 import { anyRefusals } from "./dialects/refusals.ts";
 import { anyUsage } from "./dialects/usage.ts";
 import { samplingFields } from "./engine-fields.ts";
+
+/** The name of a row is the dialect's mark. */
+type Row = Omit<Dialect, "mark">;
 
 const unbounded: Dialect["bounds"] = {
   tools_max: Number.POSITIVE_INFINITY,
@@ -24,8 +27,7 @@ const reasoningDetails = { kind: "message", path: ["reasoning_details"] } as con
 const noSigns: Signs = { owners: [], hosts: [], page: null };
 const noLoad: Dialect["load"] = { waiting: [], cache: [], generated: [] };
 
-const generic: Dialect = {
-  mark: "generic",
+const generic: Row = {
   reasoning: { out: ["reasoning_content"], in: ["reasoning_content", "reasoning"] },
   unsignedThoughts: false,
   cap: "max_tokens",
@@ -70,13 +72,13 @@ const generic: Dialect = {
 };
 
 /** The fields that the rows of engines that operators run themselves have in common. */
-const own: Dialect = { ...generic, carries: [], strips: ["cache_control.ttl", "thinking.empty"] };
+const own: Row = { ...generic, carries: [], strips: ["cache_control.ttl", "thinking.empty"] };
 
 /**
  * The fields that the rows of hosted services have in common. Somebody other than the operator runs these services: they offer no
  * metrics, and refuse the reasoning of other engines.
  */
-const hosted: Dialect = {
+const hosted: Row = {
   ...generic,
   reasoning: { ...generic.reasoning, out: [] },
   carries: [],
@@ -87,9 +89,8 @@ const hosted: Dialect = {
   load: noLoad,
 };
 
-const openai: Dialect = {
+const openai: Row = {
   ...hosted,
-  mark: "openai",
   cap: "max_completion_tokens",
   cap_min: { "openai-responses": 16 },
   summarizes: true,
@@ -98,11 +99,10 @@ const openai: Dialect = {
   signs: { ...noSigns, hosts: ["api.openai.com"] },
 };
 
-export const dialects = {
+const rows = {
   generic,
   vllm: {
     ...own,
-    mark: "vllm",
     // vLLM 0.32 reads either name of the reasoning field, and only one if both are there. Its main branch reads the
     // first, older versions the second.
     reasoning: { ...own.reasoning, out: ["reasoning", "reasoning_content"] },
@@ -120,7 +120,6 @@ export const dialects = {
   },
   sglang: {
     ...own,
-    mark: "sglang",
     namedTool: "name",
     load: {
       waiting: ["sglang:num_queue_reqs"],
@@ -133,7 +132,6 @@ export const dialects = {
   // llama.cpp treats a tool choice that names a tool as `auto`.
   "llama.cpp": {
     ...own,
-    mark: "llama.cpp",
     unsignedThoughts: true,
     load: {
       waiting: ["llamacpp:requests_deferred"],
@@ -148,7 +146,6 @@ export const dialects = {
   },
   ollama: {
     ...own,
-    mark: "ollama",
     reasoning: { ...own.reasoning, out: ["reasoning"] },
     completions: { suffix: "passed", echo: false, logprobs: false },
     load: noLoad,
@@ -157,17 +154,15 @@ export const dialects = {
   // transformers reads either the text or the tool calls of a message, not both.
   transformers: {
     ...own,
-    mark: "transformers",
     reasoning: { ...own.reasoning, out: [] },
     stopsForLeaver: { streamed: true, whole: false },
     load: noLoad,
     signs: { ...noSigns, page: { path: "/openapi.json", form: /"\/load_model".*"\/reset"/ } },
   },
   openai,
-  azure: { ...openai, mark: "azure", originalImages: false, signs: { ...noSigns, hosts: ["openai.azure.com"] } },
+  azure: { ...openai, originalImages: false, signs: { ...noSigns, hosts: ["openai.azure.com"] } },
   gemini: {
     ...hosted,
-    mark: "gemini",
     signs: { ...noSigns, hosts: ["generativelanguage.googleapis.com"] },
     carries: [googleSignature],
     bounds: { ...hostedBounds, tools_max: 512, nameForm: /^[a-zA-Z0-9_.:-]+$/, stops_max: 5 },
@@ -176,7 +171,6 @@ export const dialects = {
   // each.
   deepseek: {
     ...hosted,
-    mark: "deepseek",
     signs: { ...noSigns, hosts: ["api.deepseek.com"] },
     reasoning: generic.reasoning,
     severalTexts: "joined",
@@ -186,18 +180,15 @@ export const dialects = {
   },
   mistral: {
     ...hosted,
-    mark: "mistral",
     bounds: unbounded,
     signs: { ...noSigns, hosts: ["api.mistral.ai"] },
   },
   groq: {
     ...hosted,
-    mark: "groq",
     signs: { ...noSigns, hosts: ["api.groq.com"] },
   },
   openrouter: {
     ...hosted,
-    mark: "openrouter",
     signs: { ...noSigns, hosts: ["openrouter.ai"] },
     reasoning: { ...hosted.reasoning, out: ["reasoning"] },
     carries: [reasoningDetails],
@@ -206,7 +197,6 @@ export const dialects = {
   },
   anthropic: {
     ...hosted,
-    mark: "anthropic",
     signs: { ...noSigns, hosts: ["api.anthropic.com"] },
     strips: [],
     bounds: { ...unbounded, name_characters_max: 128, nameForm: plainName },
@@ -215,15 +205,15 @@ export const dialects = {
   },
   litellm: {
     ...own,
-    mark: "litellm",
     namedTool: "name",
     load: noLoad,
     signs: { ...noSigns, page: { path: "/health/liveliness", form: /^"I'm alive!"/ } },
   },
-} satisfies Record<string, Dialect>;
+} satisfies Record<string, Row>;
 
-/** The fields in which engines of any dialect send opaque values (carried.ts). */
-export const carriedFields: readonly CarriedField[] = [googleSignature, reasoningDetails];
-
-export type DialectName = keyof typeof dialects;
-export const dialectNames = Object.keys(dialects) as DialectName[];
+export type DialectName = keyof typeof rows;
+export const dialectNames = Object.keys(rows) as DialectName[];
+export const dialects = Object.fromEntries(dialectNames.map((mark) => [mark, { mark, ...rows[mark] }])) as Record<
+  DialectName,
+  Dialect
+>;

@@ -15,7 +15,7 @@ import {
 import type { UpstreamAsk } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { fieldFor } from "../dialects/coming-back.ts";
-import { carriedFields } from "../dialects.ts";
+import { dialects } from "../dialects.ts";
 import { isObject, type JsonObject, textOf, valueAt } from "../json.ts";
 
 /** The opaque values in a request that may be sent back to its engine. */
@@ -73,10 +73,10 @@ export function clientFields({ field, callId }: Carried, signature: string): Jso
   return withValue({}, field.split("."), value);
 }
 
-/** The signatures in the fields of a client's message and of its calls. */
+/** The signatures in the fields of a client's message and of its calls, from engines of any dialect. */
 export function signaturesIn(message: JsonObject): string[] {
   const calls = Array.isArray(message.tool_calls) ? message.tool_calls.filter(isObject) : [];
-  return carriedFields
+  return dialects.generic.carries
     .flatMap(({ kind, path }) => {
       if (kind === "call")
         return calls.flatMap((call) => (textOf(valueAt(call, path)) ? [textOf(valueAt(call, path))] : []));
