@@ -5,6 +5,7 @@
 import type { StopReason } from "../inference/event.ts";
 import type { Protocol, ReasoningEffort } from "../inference/request.ts";
 import type { SamplingField } from "./engine-fields.ts";
+import type { ReportedValues } from "./report.ts";
 
 export interface Dialect {
   /**
@@ -156,9 +157,7 @@ export interface UsageRow {
  * For each count, the places where it may be. The first place with a value is read. A place is a list of paths whose
  * values are added up; a path that begins with `usage` begins at the usage object.
  */
-export type CountPlaces = Readonly<
-  Record<"prompt" | "cached" | "written" | "output" | "reasoning", readonly (readonly FieldPath[])[]>
->;
+export type CountPlaces = Readonly<Record<keyof ReportedValues, readonly (readonly FieldPath[])[]>>;
 
 /** Patterns that recognise an engine's error messages, grouped by what the messages mean. */
 export interface Refusals {

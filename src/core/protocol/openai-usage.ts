@@ -3,21 +3,21 @@
  * of the usage and in the names of its counts; the rows of their dialects name both (docs/engines.md, What engines
  * report).
  */
-
 import type { TokenLogprob } from "../inference/event.ts";
-import type { CountPlaces, FieldPath, UsageRow } from "./dialect.ts";
+import type { FieldPath, UsageRow } from "./dialect.ts";
 import { isGiven, isObject, type JsonObject, textOf, valueAt } from "./json.ts";
-import { plainCount, type Report, type ReportedValues, reportOf } from "./report.ts";
+import { isCount, plainCount, type Report, type ReportedValues, reportOf } from "./report.ts";
 
 /**
  * The usage report in a complete reply or in a chunk; null if it has neither an input nor an output count. A count of 0
  * is a count, too.
  */
-export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlaces): Report | null {
+export function usageReported(wire: JsonObject, row: UsageRow, protocol: "chat" | "responses"): Report | null {
   let usage: unknown;
   for (const path of row.objects) if (!isObject(usage)) usage = valueAt(wire, path);
   if (!isObject(usage) && !row.beside.some((name) => isObject(wire[name]))) return null;
   const report: JsonObject = isObject(usage) && usage !== wire.usage ? { ...wire, usage } : wire;
+  const places = row[protocol];
   const values: ReportedValues = {
     prompt: countAt(report, places.prompt),
     cached: countAt(report, places.cached),
@@ -67,10 +67,6 @@ function withReasoning(values: ReportedValues, total: unknown): ReportedValues {
   const beside = total - prompt - output;
   if (beside <= 0 || (reasoning !== undefined && reasoning !== beside)) return values;
   return { ...values, output: output + beside, reasoning: beside };
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 /** Log probabilities as engines of both OpenAI protocols report them. */

@@ -7,13 +7,7 @@ import type { RejectedReport, ReportFlaw, ReportFlaws, Usage } from "../inferenc
 import { isGiven } from "./json.ts";
 
 /** The engine's value of each count; null or undefined if it gave none. */
-export interface ReportedValues {
-  prompt: unknown;
-  cached: unknown;
-  written: unknown;
-  output: unknown;
-  reasoning: unknown;
-}
+export type ReportedValues = Partial<Record<"prompt" | "cached" | "written" | "output" | "reasoning", unknown>>;
 
 export interface Report {
   usage: Usage;
@@ -56,10 +50,14 @@ export function plainCount(value: unknown): unknown {
   return typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
 }
 
-/** The value if it is a whole number from 0 to 2^53 - 1, else null. */
+/** Whether the value is a whole number from 0 to 2^53 - 1. */
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
 function countOf(said: unknown): number | null {
   const value = plainCount(said);
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
+  return isCount(value) ? value : null;
 }
 
 function flawOf(

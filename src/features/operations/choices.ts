@@ -78,7 +78,7 @@ function reasonOf(finish: FinishReason): StopReason {
 }
 
 function reportIn(read: ReadonlyMap<string, unknown>, { usage }: Dialect): Report | null {
-  return usageReported(Object.fromEntries(read), usage, usage.chat);
+  return usageReported(Object.fromEntries(read), usage, "chat");
 }
 
 export class ChoiceDecoder implements EngineDecoder {

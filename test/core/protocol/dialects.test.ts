@@ -7,16 +7,15 @@ import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import type { Usage } from "../../../src/core/inference/usage.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
-import { decodeUsage as decodeChat } from "../../../src/core/protocol/openai-chat/decode-stream.ts";
-import { decodeUsage as decodeResponses } from "../../../src/core/protocol/openai-responses/usage.ts";
+import { usageReported } from "../../../src/core/protocol/openai-usage.ts";
 import { dialectFixtures } from "./dialects.ts";
 import { decodedBytewise } from "./reading.ts";
 
 const identity = { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/writer-1" };
 
 type Wire = Record<string, unknown>;
-const chat = (wire: Wire) => decodeChat(wire, dialects.generic);
-const responses = (wire: Wire) => decodeResponses(wire, dialects.generic);
+const chat = (wire: Wire) => usageReported(wire, dialects.generic.usage, "chat");
+const responses = (wire: Wire) => usageReported(wire, dialects.generic.usage, "responses");
 
 const reportsIn = (events: readonly InferenceEvent[]) =>
   events.flatMap((event) => (event.type === "usage" ? [event.usage] : []));

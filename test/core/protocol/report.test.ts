@@ -4,11 +4,10 @@
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { decodeUsage as messages, valuesOf } from "../../../src/core/protocol/anthropic-messages/usage.ts";
+import { valuesOf } from "../../../src/core/protocol/anthropic-messages/usage.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
-import { decodeUsage as chat } from "../../../src/core/protocol/openai-chat/decode-stream.ts";
-import { decodeUsage as responses } from "../../../src/core/protocol/openai-responses/usage.ts";
-import type { Report } from "../../../src/core/protocol/report.ts";
+import { usageReported } from "../../../src/core/protocol/openai-usage.ts";
+import { type Report, reportOf } from "../../../src/core/protocol/report.ts";
 import { forAll } from "./for-all.ts";
 
 interface Said {
@@ -20,7 +19,7 @@ interface Said {
 
 const protocols: Record<string, (said: Said) => Report | null> = {
   "chat completions": ({ prompt, cached, output, reasoning }) =>
-    chat(
+    usageReported(
       {
         usage: {
           prompt_tokens: prompt,
@@ -29,10 +28,11 @@ const protocols: Record<string, (said: Said) => Report | null> = {
           completion_tokens_details: { reasoning_tokens: reasoning },
         },
       },
-      dialects.generic,
+      dialects.generic.usage,
+      "chat",
     ),
   responses: ({ prompt, cached, output, reasoning }) =>
-    responses(
+    usageReported(
       {
         usage: {
           input_tokens: prompt,
@@ -41,16 +41,18 @@ const protocols: Record<string, (said: Said) => Report | null> = {
           output_tokens_details: { reasoning_tokens: reasoning },
         },
       },
-      dialects.generic,
+      dialects.generic.usage,
+      "responses",
     ),
   messages: ({ prompt, cached, output, reasoning }) =>
-    messages(
+    reportOf(
       valuesOf({
         input_tokens: prompt,
         cache_read_input_tokens: cached,
         output_tokens: output,
         output_tokens_details: { thinking_tokens: reasoning },
       }),
+      { inclusive: false },
     ),
 };
 

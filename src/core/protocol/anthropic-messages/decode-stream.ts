@@ -10,11 +10,11 @@ import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
-import type { Report, ReportedValues } from "../report.ts";
+import { type Report, type ReportedValues, reportOf } from "../report.ts";
 import { AnswerParts } from "./answer-parts.ts";
 import { decodeErrorEvent } from "./fault.ts";
 import { decodeStop } from "./stop-reason.ts";
-import { decodeEarlyUsage, decodeUsage, valuesOf } from "./usage.ts";
+import { decodeEarlyUsage, valuesOf } from "./usage.ts";
 
 export function streamDecoder(identity: ResponseIdentity, { dialect }: AnswerContext = {}): StreamDecoder {
   return new StreamDecoder(new AnswerDecoder(identity, dialect));
@@ -105,7 +105,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     const values = valuesOf(value, this.#values);
     if (values === this.#values) return [];
     this.#values = values;
-    return usageEvents(decodeUsage(values));
+    return usageEvents(reportOf(values, { inclusive: false }));
   }
 
   #earlyReport(message: unknown): InferenceEvent[] {

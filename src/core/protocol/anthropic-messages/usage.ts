@@ -20,7 +20,7 @@ export function encodeUsage(usage: Usage): MessagesUsage {
 /**
  * Merges a usage report into the earlier report: `message_delta` repeats only counts that changed, and they are totals.
  */
-export function valuesOf(value: unknown, before: ReportedValues = noValues): ReportedValues {
+export function valuesOf(value: unknown, before: ReportedValues = {}): ReportedValues {
   if (!isObject(value)) return before;
   const details = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
   const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = value;
@@ -33,19 +33,6 @@ export function valuesOf(value: unknown, before: ReportedValues = noValues): Rep
     output: output_tokens ?? before.output,
     reasoning: details.thinking_tokens ?? before.reasoning,
   };
-}
-
-const noValues: ReportedValues = {
-  prompt: undefined,
-  cached: undefined,
-  written: undefined,
-  output: undefined,
-  reasoning: undefined,
-};
-
-/** The engine's report of its counts; null if it gave neither input nor output. */
-export function decodeUsage(values: ReportedValues): Report | null {
-  return reportOf(values, { inclusive: false });
 }
 
 /** The report at the start of an answer, which has no output yet. An input of 0 does not count as a report. */

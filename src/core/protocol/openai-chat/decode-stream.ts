@@ -13,7 +13,6 @@ import { statusWithin } from "../error-status.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { logprobsOf, ofText, usageReported } from "../openai-usage.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
-import type { Report } from "../report.ts";
 import { CarriedOut } from "./carried-back.ts";
 import type { ChatUsage } from "./contract.ts";
 import { decodeFault } from "./fault.ts";
@@ -65,7 +64,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
       if (this.reason.isFailed) events.push(...this.fail(answerCutShort("finish_reason")));
     }
     if (this.over) return events;
-    const report = decodeUsage(chunk, this.dialect);
+    const report = usageReported(chunk, this.dialect.usage, "chat");
     if (report) events.push({ type: "usage", ...report });
     return events;
   }
@@ -237,10 +236,7 @@ function failureOf(chunk: JsonObject, dialect: Dialect, name: string): Fault | n
   return decodeFault(isObject(error) ? statusWithin(error) : 500, chunk, dialect);
 }
 
-/**
- * Writes the `usage` of chat completions, which `decodeUsage` reads. Its prompt tokens include cached ones, unlike
- * those of `Usage`.
- */
+/** Writes `usage`, whose prompt tokens include cached ones, unlike those of `Usage`. */
 export function encodeUsage(usage: Usage): ChatUsage {
   const prompt = promptTokens(usage);
   return {
@@ -253,9 +249,4 @@ export function encodeUsage(usage: Usage): ChatUsage {
     },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
   };
-}
-
-/** The usage in a reply or a chunk. */
-export function decodeUsage(wire: JsonObject, { usage }: Dialect): Report | null {
-  return usageReported(wire, usage, usage.chat);
 }

@@ -7,10 +7,10 @@ import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
 import type { AnswerContext, ResponseIdentity } from "../codec.ts";
 import { dialects } from "../dialects.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
+import { usageReported } from "../openai-usage.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { AnswerParts } from "./answer-parts.ts";
 import { decodeFailure } from "./fault.ts";
-import { decodeUsage } from "./usage.ts";
 
 export function streamDecoder(identity: ResponseIdentity, context: AnswerContext = {}): StreamDecoder {
   return new StreamDecoder(new AnswerDecoder(identity, context));
@@ -99,7 +99,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
   #end(response: JsonObject, cut: StopReason | null): InferenceEvent[] {
     const parts = this.#parts;
     const events = [...this.started(), ...parts.final(response.output)];
-    const report = decodeUsage(response, this.dialect);
+    const report = usageReported(response, this.dialect.usage, "responses");
     if (report) events.push({ type: "usage", ...report });
     if (parts.unnamed) return [...events, ...this.fail(malformedAnswer(new Error("a tool call without a name")))];
     // llama.cpp and transformers send `completed` also for an answer that its token limit cut.

@@ -1,11 +1,5 @@
-/**
- * Translates `usage` of Responses in both directions. Its input tokens include cached ones; those of `Usage` do not.
- */
+/** Writes `usage` of Responses, whose input tokens include cached ones, unlike those of `Usage`. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
-import type { Dialect } from "../dialect.ts";
-import type { JsonObject } from "../json.ts";
-import { usageReported } from "../openai-usage.ts";
-import type { Report } from "../report.ts";
 import type { ResponsesUsage } from "./contract.ts";
 
 /** Writes all keys always: Codex treats a usage without its totals as a broken answer. */
@@ -18,9 +12,4 @@ export function encodeUsage(usage: Usage): ResponsesUsage {
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
     total_tokens: input + usage.outputTokens,
   };
-}
-
-/** The usage in a response. */
-export function decodeUsage(response: JsonObject, { usage }: Dialect): Report | null {
-  return usageReported(response, usage, usage.responses);
 }
