@@ -36,34 +36,31 @@ export function customArguments(input: string): string {
  * and `end` the rest.
  */
 export class CustomInput {
-  #all: string[] = [];
   #state: "head" | "text" | "over" | "other" = "head";
-  #head = "";
+  /** What was written, as far as it is not the text of a wrapped input. */
+  #written = "";
   /** The beginning of a JSON escape sequence whose rest has not arrived. */
   #escape = "";
   /** The first half of a surrogate pair whose second half has not arrived. */
   #high = "";
 
   push(piece: string): string {
-    if (this.#state !== "text") this.#all.push(piece);
     if (this.#state === "text") return this.#read(piece, 0);
+    this.#written += piece;
     if (this.#state !== "head") return "";
-    this.#head += piece;
-    const opened = opening.exec(this.#head);
+    const opened = opening.exec(this.#written);
     if (opened) {
       this.#state = "text";
-      this.#all = [];
-      return this.#read(this.#head, opened[0].length);
+      return this.#read(this.#written, opened[0].length);
     }
-    if (!couldOpen(this.#head)) this.#state = "other";
+    if (!couldOpen(this.#written)) this.#state = "other";
     return "";
   }
 
   end(): string {
     if (this.#state === "text" || this.#state === "over") return "";
-    const written = this.#all.join("");
     this.#state = "over";
-    return plainOf(written);
+    return plainOf(this.#written);
   }
 
   #read(piece: string, from: number): string {

@@ -16,7 +16,7 @@ export type SamplingField = (typeof samplingFields)[number];
  * The fields that no model may list in `extra_params`, grouped by what a client could do with them. They are fields of
  * engines' chat completions, and of the engines' other protocols.
  */
-const ofTheService = {
+const reasons = byName({
   "changes how much is generated, which the service limits and counts":
     "best_of echo ignore_eos length_penalty max_length max_new_tokens max_output_tokens max_tokens_to_sample " +
     "min_length min_new_tokens min_tokens n_cmpl n_discard n_indent n_keep n_predict num_predict t_max_predict_ms " +
@@ -31,10 +31,7 @@ const ofTheService = {
     "truncate_prompt_tokens truncation truncation_side",
   "hides what the engine reports, by which the service counts": "response_fields",
   "runs code of the client in the engine": "custom_logit_processor",
-} as const;
-const reasons = new Map(
-  Object.entries(ofTheService).flatMap(([reason, names]) => names.split(" ").map((name) => [name, reason] as const)),
-);
+});
 
 /**
  * The reason why no model may list the field in `extra_params`, to follow the field's name in a sentence ("'best_of'
@@ -58,22 +55,20 @@ const others =
 const known: ReadonlySet<string> = new Set([...samplingFields, ...others.split(" ")]);
 
 /** For each field of chat completions, the fields of other protocols and gateways that have its meaning. */
-const inChat: Readonly<Record<string, readonly string[]>> = {
-  "'max_completion_tokens'": [
-    "max_new_tokens",
-    "max_output_tokens",
-    "max_tokens_to_sample",
-    "n_predict",
-    "num_predict",
-  ],
-  "'messages'": ["chat_history", "contents", "conversation", "input", "previous_response_id", "prompt", "thread"],
-  "a message of the role 'system'": ["instructions", "preamble", "system", "systemInstruction", "system_instruction"],
-  "'reasoning_effort'": ["reasoning", "think", "thinking"],
-  "'response_format'": ["format", "output_config", "output_format", "response_mime_type", "response_schema", "text"],
-  "'seed'": ["random_seed"],
-  "'stop'": ["stop_sequences"],
-};
-const instead = new Map(Object.entries(inChat).flatMap(([use, names]) => names.map((name) => [name, use])));
+const instead = byName({
+  "'max_completion_tokens'": "max_new_tokens max_output_tokens max_tokens_to_sample n_predict num_predict",
+  "'messages'": "chat_history contents conversation input previous_response_id prompt thread",
+  "a message of the role 'system'": "instructions preamble system systemInstruction system_instruction",
+  "'reasoning_effort'": "reasoning think thinking",
+  "'response_format'": "format output_config output_format response_mime_type response_schema text",
+  "'seed'": "random_seed",
+  "'stop'": "stop_sequences",
+});
+
+/** Maps each name in a table's lists to the key of its list. */
+function byName(table: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(table).flatMap(([key, names]) => names.split(" ").map((name) => [name, key] as const)));
+}
 
 /**
  * Fields of other protocols that have no equivalent in chat completions but are spelled nearly like one of its fields.

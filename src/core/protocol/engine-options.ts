@@ -26,14 +26,9 @@ import { oneOfWords } from "./violation.ts";
 export function effortOf({ effort, budgetTokens }: Reasoning, dialect: Dialect): string | undefined {
   const level = effort ?? levelOf(budgetTokens);
   if (level === undefined) return undefined;
-  const from = reasoningEfforts.indexOf(level);
-  return reasoningEfforts
-    .slice(0, from + 1)
-    .reduceRight<string | undefined>(
-      (word, lower) =>
-        word ?? (lower === "none" && level !== "none" ? undefined : (dialect.effort[lower] ?? undefined)),
-      undefined,
-    );
+  const lowest = level === "none" ? 0 : 1;
+  const words = reasoningEfforts.slice(lowest, reasoningEfforts.indexOf(level) + 1).map((one) => dialect.effort[one]);
+  return words.findLast((word) => word !== null) ?? undefined;
 }
 
 function levelOf(budgetTokens: number | undefined): ReasoningEffort | undefined {

@@ -14,29 +14,19 @@ import { type Violation, violationFault } from "./violation.ts";
 export type Rule<Body> = (body: Body) => Violation | null;
 export type Rules<Body> = readonly [field: keyof Body & string, rule: Rule<Body>][];
 
-/** Returns the body if it breaks no rule. Throws the fault of the first rule that it breaks. */
+/** Returns the body if it breaks no rule. Throws the fault of the violation that comes first in the body. */
 export function obeying<Body extends object>(body: Body, rules: Rules<Body>): Body {
-  const broken = firstBrokenRule(body, rules);
-  if (broken) throw violationFault(broken);
-  return body;
-}
-
-/** The violation of the first rule that the body breaks. Rules of absent fields are skipped. */
-function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): Violation | null {
   let first: Violation | null = null;
   let position = Number.POSITIVE_INFINITY;
-  let keys: string[] | null = null;
   for (const [field, rule] of rules) {
-    if (!isGiven(body[field])) continue;
-    const violation = rule(body);
-    if (!violation) continue;
-    keys ??= Object.keys(body);
-    const at = keys.indexOf(field);
+    const violation = isGiven(body[field]) ? rule(body) : null;
+    const at = violation ? Object.keys(body).indexOf(field) : position;
     if (at >= position) continue;
     first = violation;
     position = at;
   }
-  return first;
+  if (first) throw violationFault(first);
+  return body;
 }
 
 // ---- rules that the contract publishes -------------------------------------------------------------------------------

@@ -2,12 +2,7 @@
 import type { Dialect, FinishReason } from "../dialect.ts";
 
 function meaning<Meaning extends FinishReason>(of: Meaning, words: string): Record<string, Meaning> {
-  return Object.fromEntries(
-    words
-      .trim()
-      .split(/\s+/)
-      .map((word) => [word, of]),
-  );
+  return Object.fromEntries(words.split(" ").map((word) => [word, of]));
 }
 
 export const anyEnds: Dialect["finishReasons"] = {

@@ -5,7 +5,7 @@
  * Objects of a request are open unless they say otherwise; whether a top-level field is known is decided in validate.ts.
  */
 
-import type { TObject, TProperties, TSchema } from "typebox";
+import type { TSchema } from "typebox";
 import Type from "typebox";
 import { openaiError } from "../envelope/contract.ts";
 import { eachItem, excludes, published, requires, when } from "../rules.ts";
@@ -123,15 +123,10 @@ export type ChatToolCall = Type.Static<typeof ChatToolCall>;
 
 const speaker = optional(text);
 
-const DeveloperMessage = Type.Object(
-  { role: Type.Literal("developer"), content: textParts({ minItems: 1 }), name: speaker },
-  { $id: "DeveloperMessage" },
-);
-
-const SystemMessage = Type.Object(
-  { role: Type.Literal("system"), content: textParts({ minItems: 1 }), name: speaker },
-  { $id: "SystemMessage" },
-);
+const instructions = <Role extends string>(role: Role, $id: string) =>
+  Type.Object({ role: Type.Literal(role), content: textParts({ minItems: 1 }), name: speaker }, { $id });
+const DeveloperMessage = instructions("developer", "DeveloperMessage");
+const SystemMessage = instructions("system", "SystemMessage");
 
 const UserMessage = Type.Object(
   { role: Type.Literal("user"), content: Type.Union([text, list(UserContentPart, { minItems: 1 })]), name: speaker },
@@ -429,13 +424,10 @@ const logprobKeys = {
   logprob: Type.Number(),
   bytes: nullable(Type.Array(Type.Integer({ minimum: 0, maximum: 255 }))),
 };
-type LogprobKeys = typeof logprobKeys;
-
-const tokenLogprob = <Extra extends TProperties>(
-  extra: Extra,
-  options: { $id?: string } = {},
-): TObject<LogprobKeys & Extra> => Type.Object({ ...logprobKeys, ...extra }, options);
-const ChatTokenLogprob = tokenLogprob({ top_logprobs: Type.Array(tokenLogprob({})) }, { $id: "ChatTokenLogprob" });
+const ChatTokenLogprob = Type.Object(
+  { ...logprobKeys, top_logprobs: Type.Array(Type.Object(logprobKeys)) },
+  { $id: "ChatTokenLogprob" },
+);
 
 const ChatLogprobs = Type.Object(
   { content: nullable(Type.Array(ChatTokenLogprob)), refusal: nullable(Type.Array(ChatTokenLogprob)) },

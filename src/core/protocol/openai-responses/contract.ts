@@ -223,11 +223,9 @@ const FunctionCallItem = tagged(
 
 const result = Type.Union([text, list(OutputPart)]);
 
-const FunctionCallOutputItem = tagged(
-  "function_call_output",
-  { call_id: nonEmpty, output: result },
-  { $id: "ResponsesFunctionCallOutput" },
-);
+const resultOf = <Kind extends string>(kind: Kind, $id: string) =>
+  tagged(kind, { call_id: nonEmpty, output: result }, { $id });
+const FunctionCallOutputItem = resultOf("function_call_output", "ResponsesFunctionCallOutput");
 
 const CustomToolCallItem = tagged(
   "custom_tool_call",
@@ -235,11 +233,7 @@ const CustomToolCallItem = tagged(
   { $id: "ResponsesCustomToolCall" },
 );
 
-const CustomToolCallOutputItem = tagged(
-  "custom_tool_call_output",
-  { call_id: nonEmpty, output: result },
-  { $id: "ResponsesCustomToolCallOutput" },
-);
+const CustomToolCallOutputItem = resultOf("custom_tool_call_output", "ResponsesCustomToolCallOutput");
 
 const spoken = (kind: string) => optional(list(Type.Object({ type: Type.Literal(kind), text })));
 
