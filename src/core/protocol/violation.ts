@@ -22,6 +22,11 @@ export function missing(param: string, words: string): Violation {
   return { code: "missing_field", param, message: `'${param}' is missing. ${words}` };
 }
 
+/** The violation of a tool's result without its call, by the protocol's words for the call and for what has it. */
+export function unanswering(param: string, callId: string, call: string, holder: string): Violation {
+  return invalid(param, `must be the id of ${call}, but is ${describe(callId)}. Send ${holder} too.`);
+}
+
 const listed_max = 16;
 
 /** The violation of a tool choice that names a tool, `name`, which is not among the request's tools, `names`. */

@@ -102,30 +102,21 @@ class ToolTable {
     const { tool } = block;
     if (tool.type === "tool_definition") {
       const entry = this.#byName.get(tool.definition.name ?? "");
-      if (entry && ownerOf(entry.tool).family !== ownerOf(tool.definition).family)
-        return otherKind(`${param}.tool.definition.name`, tool.definition.name);
+      if (entry && ownerOf(entry.tool).family !== ownerOf(tool.definition).family) {
+        const found = describe(tool.definition.name);
+        const words = `must not be the name of an earlier tool of another type, but is ${found}. Choose another name.`;
+        return invalid(`${param}.tool.definition.name`, words);
+      }
       this.#offer(tool.definition);
       return null;
     }
     const entry = this.#byName.get(tool.name);
-    if (!entry) return unknownTool(`${param}.tool.name`, tool.name);
+    if (!entry)
+      return invalid(
+        `${param}.tool.name`,
+        `must be the name of a tool in 'tools', or in an earlier 'tool_addition', but is ${describe(tool.name)}. Define the tool there first.`,
+      );
     entry.isOffered = block.type === "tool_addition";
     return null;
   }
-}
-
-function unknownTool(param: string, name: string): Violation {
-  const found = describe(name);
-  return invalid(
-    param,
-    `must be the name of a tool in 'tools', or in an earlier 'tool_addition', but is ${found}. Define the tool there first.`,
-  );
-}
-
-function otherKind(param: string, name: unknown): Violation {
-  const found = describe(name);
-  return invalid(
-    param,
-    `must not be the name of an earlier tool of another type, but is ${found}. Choose another name.`,
-  );
 }

@@ -14,6 +14,7 @@ import {
   invalid,
   missing,
   notSupported,
+  unanswering,
   unlistedTool,
   type Violation,
   violationFault,
@@ -132,13 +133,13 @@ function uncallable({ tool, param }: ListedTool): Violation | null {
   if (owner.kind === "service") return null;
   if (!isGiven(tool.name))
     return missing(`${param}.name`, `It must be ${published ? `'${published.name}'` : "a name"}.`);
-  if (published) return tool.name === published.name ? null : misnamed(`${param}.name`, published.name, tool.name);
+  if (published && tool.name !== published.name) {
+    const words = `must be '${published.name}', the name of tools of this type, but is ${describe(tool.name)}.`;
+    return invalid(`${param}.name`, words);
+  }
+  if (published) return null;
   const hasSchema = isGiven(tool.input_schema) || isPlaceholder(tool);
   return hasSchema ? null : missing(`${param}.input_schema`, "It must be a JSON Schema of an object.");
-}
-
-function misnamed(param: string, expected: string, name: unknown): Violation {
-  return invalid(param, `must be '${expected}', the name of tools of this type, but is ${describe(name)}.`);
 }
 
 /**
@@ -186,9 +187,12 @@ function conversation({ messages }: MessagesRequest): Violation | null {
       const found = content[block]!;
       if (found.type === "text") continue;
       if (found.type === "tool_use" && role === "assistant") calls.add(found.id);
-      if (found.type === "tool_result" && !calls.has(found.tool_use_id))
-        return unanswering(`messages[${at}].content[${block}].tool_use_id`, found.tool_use_id);
-      const wrong = mayHoldMedia.has(found.type) ? mediaAt(found, at, block) : null;
+      if (found.type === "tool_result" && !calls.has(found.tool_use_id)) {
+        const call = "a 'tool_use' block in an earlier assistant message";
+        const holder = "the assistant message with its 'tool_use'";
+        return unanswering(`messages[${at}].content[${block}].tool_use_id`, found.tool_use_id, call, holder);
+      }
+      const wrong = mediaOf(found, () => `messages[${at}].content[${block}]`);
       if (wrong) return wrong;
     }
   }
@@ -210,20 +214,6 @@ function outlastsItsTurn({ clear_at, content, output_config }: SystemMessagePara
     `messages[${at}].${change === -1 ? "output_config" : `content[${change}].type`}`,
     "has no place in a message with 'clear_at: next_user_message'. Send it in a system message of its own.",
   );
-}
-
-function unanswering(param: string, callId: string): Violation {
-  const found = describe(callId);
-  return invalid(
-    param,
-    `must be the id of a 'tool_use' block in an earlier assistant message, but is ${found}. Send the assistant message with its 'tool_use' too.`,
-  );
-}
-
-const mayHoldMedia: ReadonlySet<string> = new Set(["image", "document", "tool_result"]);
-
-function mediaAt(found: { type: string }, at: number, block: number): Violation | null {
-  return mediaOf(found, () => `messages[${at}].content[${block}]`);
 }
 
 /** The violation of an image or PDF, in this block or nested in it, whose bytes are not of the type that it states. */

@@ -12,6 +12,7 @@ import {
   describe,
   invalid,
   missing,
+  unanswering,
   unlistedTool,
   type Violation,
   violationFault,
@@ -38,13 +39,11 @@ export function validateChatRequest(
 ): ChatCompletionRequest {
   if (bounds === "engine") return withinEngineBounds(body, extraParams, unchecked);
   if (!request.satisfied(body, extraParams, unchecked))
-    throw violationFault(told(request.violation(body, extraParams), body, extraParams));
+    throw withSettingNamed(violationFault(request.violation(body, extraParams)), body, extraParams);
   try {
     return obeying(body, rules);
   } catch (fault) {
-    throw fault instanceof Fault && isTakenByEngines(body, extraParams)
-      ? new Fault(fault.code, `${fault.message} ${settingNamed}`, fault.details)
-      : fault;
+    throw fault instanceof Fault ? withSettingNamed(fault, body, extraParams) : fault;
   }
 }
 
@@ -61,21 +60,15 @@ function withinEngineBounds(
   return obeying(body as ChatCompletionRequest, engineRules);
 }
 
-const settingNamed = "(Whoever runs this service can allow this with 'bounds: engine' of the model.)";
-
-/** Adds to the violation the setting that would allow the request, if the request breaks no other rule. */
-function told(violation: Violation, body: unknown, extraParams: readonly string[]): Violation {
-  if (!isTakenByEngines(body, extraParams)) return violation;
-  return { ...violation, message: `${violation.message} ${settingNamed}` };
-}
-
-function isTakenByEngines(body: unknown, extraParams: readonly string[]): boolean {
+/** Adds to the fault's message the setting that would allow the request, if the request breaks no other rule. */
+function withSettingNamed(fault: Fault, body: unknown, extraParams: readonly string[]): Fault {
   try {
     withinEngineBounds(body, extraParams, null);
-    return true;
   } catch {
-    return false;
+    return fault;
   }
+  const setting = "(Whoever runs this service can allow this with 'bounds: engine' of the model.)";
+  return new Fault(fault.code, `${fault.message} ${setting}`, fault.details);
 }
 
 const rules: Rules<ChatCompletionRequest> = [
@@ -134,9 +127,15 @@ function conversation({ messages }: ChatCompletionRequest): Violation | null {
     const message = messages[index]!;
     if (message.role === "assistant") {
       for (const call of message.tool_calls ?? []) calls.add(call.id);
-      if (!hasContent(message)) return silentAssistant(`messages[${index}].content`);
+      if (!hasContent(message))
+        return missing(
+          `messages[${index}].content`,
+          "An assistant message needs 'content', unless it has 'tool_calls', 'refusal' or 'reasoning_content'.",
+        );
     } else if (message.role === "tool" && !calls.has(message.tool_call_id)) {
-      return unanswering(`messages[${index}].tool_call_id`, message.tool_call_id);
+      const call = "a tool call in an earlier assistant message";
+      const holder = "the assistant message with its 'tool_calls'";
+      return unanswering(`messages[${index}].tool_call_id`, message.tool_call_id, call, holder);
     }
   }
   return null;
@@ -148,19 +147,4 @@ function hasContent(message: AssistantMessage): boolean {
     if (Array.isArray(words) ? words.length > 0 : isGiven(words)) return true;
   }
   return false;
-}
-
-function silentAssistant(param: string): Violation {
-  return missing(
-    param,
-    "An assistant message needs 'content', unless it has 'tool_calls', 'refusal' or 'reasoning_content'.",
-  );
-}
-
-function unanswering(param: string, callId: string): Violation {
-  const found = describe(callId);
-  return invalid(
-    param,
-    `must be the id of a tool call in an earlier assistant message, but is ${found}. Send the assistant message with its 'tool_calls' too.`,
-  );
 }

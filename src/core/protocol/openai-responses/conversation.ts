@@ -1,5 +1,5 @@
 /** Rules of a conversation beyond the shape of its items. */
-import { describe, invalid, type Violation } from "../violation.ts";
+import { invalid, unanswering, type Violation } from "../violation.ts";
 import { type InputItem, userParts } from "./contract.ts";
 
 /** The violation of the first tool output that has no earlier call. */
@@ -10,9 +10,7 @@ export function firstOrphan(items: readonly InputItem[], pathOf: (at: number) =>
     if (item.type === "function_call" || item.type === "custom_tool_call") calls.add(item.call_id);
     if (item.type !== "function_call_output" && item.type !== "custom_tool_call_output") continue;
     if (calls.has(item.call_id)) continue;
-    const found = describe(item.call_id);
-    const words = `must be the id of an earlier call, but is ${found}. Send the item of the call too.`;
-    return invalid(`${pathOf(at)}.call_id`, words);
+    return unanswering(`${pathOf(at)}.call_id`, item.call_id, "an earlier call", "the item of the call");
   }
   return null;
 }
