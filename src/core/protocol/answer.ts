@@ -11,11 +11,15 @@ import { dialects } from "./dialects.ts";
 import { compact, entryOf, isObject, type JsonObject } from "./json.ts";
 import { malformedAnswer } from "./refusal.ts";
 
-/** The decoder of one answer: it begins the answer once, and emits nothing after its end. */
-export abstract class BaseAnswerDecoder {
+/**
+ * The decoder of one answer: it begins the answer once, and emits nothing after its end. A subclass is a class, and not
+ * closures, which would be made again for each answer (docs/design/runtime.md, Bun as a server).
+ */
+export abstract class BaseAnswerDecoder implements EngineDecoder {
   protected readonly identity: ResponseIdentity;
   protected readonly dialect: Dialect;
   protected readonly reason: FinishReason;
+  readonly #characters = new WholeCharacters();
   #started = false;
   #over = false;
 
@@ -29,19 +33,27 @@ export abstract class BaseAnswerDecoder {
     return this.#over;
   }
 
-  /** Whether `push` uses the data of events with this name. If not, `push` is called with an empty object. */
+  /** Whether `take` uses the data of events with this name. If not, `take` is called with an empty object. */
   reads(_name: string): boolean {
     return true;
   }
 
-  /** Takes one event of the stream. `name`: the event's name, "" if it has none. */
-  abstract push(event: JsonObject, name: string): InferenceEvent[];
+  push(event: EngineEvent): InferenceEvent[] {
+    return this.#characters.mend(this.#decoded(event));
+  }
+
+  end(): InferenceEvent[] {
+    return this.#characters.mend(this.ended());
+  }
+
+  /** Takes the JSON of one event. `name`: the event's name, "" if it has none. */
+  abstract take(event: JsonObject, name: string): InferenceEvent[];
 
   /** Called when the stream has ended. */
-  abstract end(): InferenceEvent[];
+  protected abstract ended(): InferenceEvent[];
 
   /** Called for `[DONE]`, which some engines send after their last event in every protocol. */
-  abstract done(): InferenceEvent[];
+  protected abstract done(): InferenceEvent[];
 
   /** Ends the answer with a fault, unless it has ended. */
   fail(fault: Fault): InferenceEvent[] {
@@ -66,6 +78,33 @@ export abstract class BaseAnswerDecoder {
       ...compact({ stopSequence: stopSequence || undefined, unknownReason: this.reason.unknown }),
     };
   }
+
+  #decoded(event: EngineEvent): InferenceEvent[] {
+    const name = event.event ?? "";
+    if (this.#over) return [];
+    if (!this.reads(name)) return this.take({}, name);
+    if (isBlank(event)) return [];
+    let value: unknown;
+    try {
+      value = jsonOf(event);
+    } catch (cause) {
+      return this.#unparsed(event, cause);
+    }
+    if (!isObject(value)) return this.fail(malformedAnswer(new Error("an event that is no object")));
+    return this.take(value, name);
+  }
+
+  /**
+   * Handles an event whose data is not JSON. Some engines end an event with a single line break and no blank line, so
+   * that the data of two events arrives as one event.
+   */
+  #unparsed(event: EngineEvent, cause: unknown): InferenceEvent[] {
+    const { data } = event;
+    if (data.trim() === "[DONE]") return this.done();
+    const lines = data.split("\n");
+    if (lines.length === 1) return this.fail(malformedAnswer(cause));
+    return lines.flatMap((line) => this.#decoded({ ...event, data: line }));
+  }
 }
 
 /** The most parts or calls of an answer. Models make a few dozen. */
@@ -79,56 +118,6 @@ export function assertFewParts(count: number): void {
 /** The events of a complete reply. The surrogate halves of a character are joined; a lone half becomes U+FFFD. */
 export function wholeReply(events: InferenceEvent[]): InferenceEvent[] {
   return new WholeCharacters().mend(events);
-}
-
-/** Reads the events of a stream as JSON, and passes them to the decoder of the answer. */
-export class StreamDecoder implements EngineDecoder {
-  readonly #answer: BaseAnswerDecoder;
-  readonly #characters = new WholeCharacters();
-
-  constructor(answer: BaseAnswerDecoder) {
-    this.#answer = answer;
-  }
-
-  reads(name: string): boolean {
-    return this.#answer.reads(name);
-  }
-
-  push(event: EngineEvent): InferenceEvent[] {
-    return this.#characters.mend(this.#decoded(event));
-  }
-
-  end(): InferenceEvent[] {
-    return this.#characters.mend(this.#answer.end());
-  }
-
-  #decoded(event: EngineEvent): InferenceEvent[] {
-    const answer = this.#answer;
-    const name = event.event ?? "";
-    if (answer.over) return [];
-    if (!answer.reads(name)) return answer.push({}, name);
-    if (isBlank(event)) return [];
-    let value: unknown;
-    try {
-      value = jsonOf(event);
-    } catch (cause) {
-      return this.#unparsed(event, cause);
-    }
-    if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
-    return answer.push(value, name);
-  }
-
-  /**
-   * Handles an event whose data is not JSON. Some engines end an event with a single line break and no blank line, so
-   * that the data of two events arrives as one event.
-   */
-  #unparsed(event: EngineEvent, cause: unknown): InferenceEvent[] {
-    const { data } = event;
-    if (data.trim() === "[DONE]") return this.#answer.done();
-    const lines = data.split("\n");
-    if (lines.length === 1) return this.#answer.fail(malformedAnswer(cause));
-    return lines.flatMap((line) => this.#decoded({ ...event, data: line }));
-  }
 }
 
 export function isBlank({ data, parsed }: EngineEvent): boolean {

@@ -4,8 +4,8 @@
  * unknown events and blocks, are skipped.
  */
 import type { InferenceEvent } from "../../inference/event.ts";
-import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
-import type { AnswerContext, ResponseIdentity } from "../codec.ts";
+import { BaseAnswerDecoder, wholeReply } from "../answer.ts";
+import type { AnswerContext, EngineDecoder, ResponseIdentity } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
@@ -16,8 +16,8 @@ import { decodeErrorEvent } from "./fault.ts";
 import { decodeStop } from "./stop-reason.ts";
 import { decodeEarlyUsage, valuesOf } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity, { dialect }: AnswerContext = {}): StreamDecoder {
-  return new StreamDecoder(new AnswerDecoder(identity, dialect));
+export function streamDecoder(identity: ResponseIdentity, { dialect }: AnswerContext = {}): EngineDecoder {
+  return new AnswerDecoder(identity, dialect);
 }
 
 /** Decodes a whole reply into the events that a stream of the same answer would have. */
@@ -30,13 +30,13 @@ export function decodeReply(
   if (!isObject(reply) || isError(reply)) return answer.fail(decodeErrorEvent(reply, dialect));
   if (!Array.isArray(reply.content)) return answer.fail(malformedAnswer(new Error("a message without content")));
   return wholeReply([
-    ...answer.push({ type: "message_start", message: { usage: reply.usage } }),
+    ...answer.take({ type: "message_start", message: { usage: reply.usage } }),
     ...reply.content.flatMap((block, index) => [
-      ...answer.push({ type: "content_block_start", index, content_block: block }),
-      ...answer.push({ type: "content_block_stop", index }),
+      ...answer.take({ type: "content_block_start", index, content_block: block }),
+      ...answer.take({ type: "content_block_stop", index }),
     ]),
-    ...answer.push({ type: "message_delta", delta: reply, usage: reply.usage }),
-    ...answer.push({ type: "message_stop" }),
+    ...answer.take({ type: "message_delta", delta: reply, usage: reply.usage }),
+    ...answer.take({ type: "message_stop" }),
   ]);
 }
 
@@ -48,10 +48,6 @@ function isNamelessCall(block: unknown): boolean {
   return isObject(block) && block.type === "tool_use" && textOf(block.name) === "";
 }
 
-/**
- * Decodes the stream of one answer. A class, because closures would be made again for each answer
- * (docs/design/runtime.md, Bun as a server).
- */
 class AnswerDecoder extends BaseAnswerDecoder {
   readonly #parts: AnswerParts;
   #values: ReportedValues | undefined;
@@ -62,16 +58,16 @@ class AnswerDecoder extends BaseAnswerDecoder {
     this.#parts = new AnswerParts(identity.responseId);
   }
 
-  end(): InferenceEvent[] {
+  protected ended(): InferenceEvent[] {
     if (this.over) return [];
     return this.reason.known === null ? this.fail(answerCutShort("message_stop")) : this.#stop();
   }
 
-  override done(): InferenceEvent[] {
+  protected done(): InferenceEvent[] {
     return this.over ? [] : this.#stop(this.#parts.areSaid);
   }
 
-  push(event: JsonObject, name = ""): InferenceEvent[] {
+  take(event: JsonObject, name = ""): InferenceEvent[] {
     if (this.over) return [];
     switch (textOf(event.type) || name) {
       case "message_start":

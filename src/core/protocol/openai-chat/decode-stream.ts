@@ -6,8 +6,8 @@
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
 import { promptTokens, type Usage } from "../../inference/usage.ts";
-import { assertFewParts, BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
-import type { AnswerContext, ResponseIdentity } from "../codec.ts";
+import { assertFewParts, BaseAnswerDecoder, wholeReply } from "../answer.ts";
+import type { AnswerContext, EngineDecoder, ResponseIdentity } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { statusWithin } from "../error-status.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
@@ -18,20 +18,19 @@ import type { ChatUsage } from "./contract.ts";
 import { decodeFault } from "./fault.ts";
 import { type ToolCallAssembly, toolCallAssembly } from "./tool-calls.ts";
 
-export function streamDecoder(identity: ResponseIdentity, context: AnswerContext = {}): StreamDecoder {
-  return new StreamDecoder(new AnswerDecoder(identity, context));
+export function streamDecoder(identity: ResponseIdentity, context: AnswerContext = {}): EngineDecoder {
+  return new AnswerDecoder(identity, context);
 }
 
 /** Decodes a reply that was not streamed. It is like one chunk, with a `message` where chunks have a `delta`. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity, context: AnswerContext = {}): InferenceEvent[] {
   const answer = new AnswerDecoder(identity, context);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
-  return wholeReply([...answer.push(reply), ...answer.replied()]);
+  return wholeReply([...answer.take(reply), ...answer.replied()]);
 }
 
 type TextKind = "text" | "refusal" | "reasoning";
 
-/** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
 class AnswerDecoder extends BaseAnswerDecoder {
   readonly #carried: CarriedOut;
   /** Assembles the tool calls; null until the first tool call. */
@@ -52,7 +51,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     this.#carried = new CarriedOut(this.dialect, model);
   }
 
-  push(chunk: JsonObject, name = ""): InferenceEvent[] {
+  take(chunk: JsonObject, name = ""): InferenceEvent[] {
     const failure = failureOf(chunk, this.dialect, name);
     if (failure) return this.fail(failure);
     const events = this.started();
@@ -69,12 +68,12 @@ class AnswerDecoder extends BaseAnswerDecoder {
     return events;
   }
 
-  end(): InferenceEvent[] {
+  protected ended(): InferenceEvent[] {
     return this.#end(false);
   }
 
   /** `[DONE]` ends an answer even if the engine gave no reason for its end, unless a call is incomplete. */
-  override done(): InferenceEvent[] {
+  protected done(): InferenceEvent[] {
     return this.#end(this.#isNamed || (this.#partCount > 0 && !this.#tools?.unfinished));
   }
 

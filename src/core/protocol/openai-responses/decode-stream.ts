@@ -3,8 +3,8 @@
  * answer without `response.completed` or `response.incomplete` was cut off. Unknown events are skipped.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
-import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
-import type { AnswerContext, ResponseIdentity } from "../codec.ts";
+import { BaseAnswerDecoder, wholeReply } from "../answer.ts";
+import type { AnswerContext, EngineDecoder, ResponseIdentity } from "../codec.ts";
 import { dialects } from "../dialects.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { usageReported } from "../openai-usage.ts";
@@ -12,8 +12,8 @@ import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { AnswerParts } from "./answer-parts.ts";
 import { decodeFailure } from "./fault.ts";
 
-export function streamDecoder(identity: ResponseIdentity, context: AnswerContext = {}): StreamDecoder {
-  return new StreamDecoder(new AnswerDecoder(identity, context));
+export function streamDecoder(identity: ResponseIdentity, context: AnswerContext = {}): EngineDecoder {
+  return new AnswerDecoder(identity, context);
 }
 
 /** Decodes a reply that was not streamed. The reply is the object that a stream has in its last event. */
@@ -23,7 +23,7 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, context:
   const status = textOf(reply.status);
   if (status === "" && !Array.isArray(reply.output))
     return answer.fail(decodeFailure(reply, context.dialect ?? dialects.generic));
-  const events = answer.push({ type: `response.${status || "completed"}`, response: reply });
+  const events = answer.take({ type: `response.${status || "completed"}`, response: reply });
   return wholeReply([...events, ...answer.fail(answerCutShort("an end"))]);
 }
 
@@ -33,7 +33,6 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, context:
  */
 const beginnings: readonly string[] = ["response.created", "response.in_progress", "response.queued"];
 
-/** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
 class AnswerDecoder extends BaseAnswerDecoder {
   readonly #outputTokens_max: number;
   readonly #parts: AnswerParts;
@@ -48,16 +47,16 @@ class AnswerDecoder extends BaseAnswerDecoder {
     return !beginnings.includes(name);
   }
 
-  end(): InferenceEvent[] {
+  protected ended(): InferenceEvent[] {
     return this.fail(answerCutShort("response.completed"));
   }
 
-  override done(): InferenceEvent[] {
+  protected done(): InferenceEvent[] {
     if (this.over) return [];
-    return this.#parts.areSaid ? this.#end({}, null) : this.end();
+    return this.#parts.areSaid ? this.#end({}, null) : this.ended();
   }
 
-  push(event: JsonObject, name = ""): InferenceEvent[] {
+  take(event: JsonObject, name = ""): InferenceEvent[] {
     if (this.over) return [];
     const type = textOf(event.type) || name;
     if (!this.reads(type)) return this.started();
