@@ -1,26 +1,18 @@
 /** Operators, the audit log, repeated creations, and drained engines. */
-import { boolean, index, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import { boolean, jsonb, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import { bytes, instant, nanos, secret } from "./columns.ts";
 
-export const auditEntry = pgTable(
-  "audit_entry",
-  {
-    id: nanos("id").primaryKey().generatedAlwaysAsIdentity(),
-    at: instant("at").notNull(),
-    actor: text("actor").notNull(),
-    action: text("action").notNull(),
-    organizationId: uuid("organization_id"),
-    subject: text("subject").notNull(),
-    details: jsonb("details").$type<Record<string, unknown>>().notNull(),
-    number: nanos("number").notNull().unique(),
-    address: text("address"),
-    hash: bytes("hash"),
-  },
-  (table) => [
-    index("audit_entry_of_organization").on(table.organizationId, table.id.desc()),
-    index("audit_entry_of_subject").on(table.subject, table.number.desc()),
-  ],
-);
+export const auditEntry = pgTable("audit_entry", {
+  at: instant("at").notNull(),
+  actor: text("actor").notNull(),
+  action: text("action").notNull(),
+  organizationId: uuid("organization_id"),
+  subject: text("subject").notNull(),
+  details: jsonb("details").$type<Record<string, unknown>>().notNull(),
+  number: nanos("number").notNull(),
+  address: text("address"),
+  hash: bytes("hash"),
+});
 
 export const auditHead = pgTable("audit_head", {
   isOne: boolean("is_one").primaryKey().default(true),
@@ -30,7 +22,7 @@ export const auditHead = pgTable("audit_head", {
 
 export const operator = pgTable("operator", {
   id: uuid("id").primaryKey(),
-  name: text("name").notNull().unique(),
+  name: text("name").notNull(),
   role: text("role", { enum: ["admin", "viewer", "organization-admin"] }).notNull(),
   organizationId: uuid("organization_id"),
   createdBy: text("created_by").notNull(),
@@ -41,35 +33,23 @@ export const operator = pgTable("operator", {
   lastUsedFrom: text("last_used_from"),
 });
 
-export const operatorSecret = pgTable(
-  "operator_secret",
-  {
-    operatorId: uuid("operator_id").notNull(),
-    ...secret,
-  },
-  (table) => [primaryKey({ columns: [table.operatorId, table.number] })],
-);
+export const operatorSecret = pgTable("operator_secret", {
+  operatorId: uuid("operator_id").notNull(),
+  ...secret,
+});
 
-export const administrationRepeat = pgTable(
-  "administration_repeat",
-  {
-    actor: text("actor").notNull(),
-    keyHash: bytes("key_hash").notNull(),
-    requestHash: bytes("request_hash").notNull(),
-    subject: text("subject").notNull(),
-    createdAt: instant("created_at").notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.actor, table.keyHash] })],
-);
+export const administrationRepeat = pgTable("administration_repeat", {
+  actor: text("actor").notNull(),
+  keyHash: bytes("key_hash").notNull(),
+  requestHash: bytes("request_hash").notNull(),
+  subject: text("subject").notNull(),
+  createdAt: instant("created_at").notNull(),
+});
 
-export const drainedEngine = pgTable(
-  "drained_engine",
-  {
-    upstream: text("upstream").notNull(),
-    replica: text("replica").notNull().default(""),
-    drainedAt: instant("drained_at").notNull(),
-    until: instant("until"),
-    actor: text("actor").notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.upstream, table.replica] })],
-);
+export const drainedEngine = pgTable("drained_engine", {
+  upstream: text("upstream").notNull(),
+  replica: text("replica").notNull().default(""),
+  drainedAt: instant("drained_at").notNull(),
+  until: instant("until"),
+  actor: text("actor").notNull(),
+});

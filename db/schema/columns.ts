@@ -20,18 +20,10 @@ export const limits = {
   tokensPerMinute: nanos("tokens_per_minute"),
 };
 
-export const tokenCounts = {
-  inputTokens: nanos("input_tokens").notNull(),
-  cachedInputTokens: nanos("cached_input_tokens").notNull(),
-  cacheWriteTokens: nanos("cache_write_tokens").notNull(),
-  outputTokens: nanos("output_tokens").notNull(),
-  reasoningTokens: nanos("reasoning_tokens").notNull(),
-};
-
 /** A secret of a key or an operator. Rotations number them from 1. */
 export const secret = {
   number: integer("number").notNull(),
-  hash: bytes("hash").notNull().unique(),
+  hash: bytes("hash").notNull(),
   prefix: text("prefix").notNull(),
   suffix: text("suffix").notNull(),
   createdAt: instant("created_at").notNull(),

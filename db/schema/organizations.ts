@@ -1,11 +1,11 @@
 /** Organizations, plans, teams, keys, and their limits. */
-import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import { boolean, integer, jsonb, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { Scope } from "../../src/core/store/directory.ts";
 import { instant, limits, nanos, secret } from "./columns.ts";
 
 export const organization = pgTable("organization", {
   id: uuid("id").primaryKey(),
-  slug: text("slug").notNull().unique(),
+  slug: text("slug").notNull(),
   name: text("name").notNull(),
   status: text("status", { enum: ["active", "suspended", "closed"] })
     .notNull()
@@ -15,7 +15,6 @@ export const organization = pgTable("organization", {
   extraUsageEnabled: boolean("extra_usage_enabled").notNull().default(false),
   extraUsageCapNanos: nanos("extra_usage_cap_nanos"),
   createdAt: instant("created_at").notNull(),
-  hasSubjects: boolean("has_subjects").notNull().default(false),
   hasModels: boolean("has_models").notNull().default(false),
   version: nanos("version").notNull().default(1),
   keyLifetimeMaxDays: integer("key_lifetime_max_days"),
@@ -23,19 +22,14 @@ export const organization = pgTable("organization", {
   keepsContent: boolean("keeps_content").notNull().default(true),
   closedAt: instant("closed_at"),
   raisedUntil: instant("raised_until"),
-  bridgedUntil: instant("bridged_until"),
   ownLimits: nanos("own_limits").array(),
 });
 
 /** Slugs that organizations had before. */
-export const organizationSlug = pgTable(
-  "organization_slug",
-  {
-    slug: text("slug").primaryKey(),
-    organizationId: uuid("organization_id").notNull(),
-  },
-  (table) => [index("organization_slug_of_organization").on(table.organizationId)],
-);
+export const organizationSlug = pgTable("organization_slug", {
+  slug: text("slug").primaryKey(),
+  organizationId: uuid("organization_id").notNull(),
+});
 
 export const plan = pgTable("plan", {
   name: text("name").primaryKey(),
@@ -45,53 +39,38 @@ export const plan = pgTable("plan", {
   changedAt: instant("changed_at").notNull(),
 });
 
-export const team = pgTable(
-  "team",
-  {
-    id: uuid("id").primaryKey(),
-    organizationId: uuid("organization_id").notNull(),
-    name: text("name").notNull(),
-    createdAt: instant("created_at").notNull(),
-    removedAt: instant("removed_at"),
-    version: nanos("version").notNull().default(1),
-  },
-  (table) => [index("team_of_organization").on(table.organizationId, table.name)],
-);
+export const team = pgTable("team", {
+  id: uuid("id").primaryKey(),
+  organizationId: uuid("organization_id").notNull(),
+  name: text("name").notNull(),
+  createdAt: instant("created_at").notNull(),
+  removedAt: instant("removed_at"),
+  version: nanos("version").notNull().default(1),
+});
 
-export const apiKey = pgTable(
-  "api_key",
-  {
-    id: uuid("id").primaryKey(),
-    organizationId: uuid("organization_id").notNull(),
-    name: text("name").notNull(),
-    scopes: text("scopes").array().$type<Scope[]>().notNull(),
-    models: text("models").array(),
-    createdAt: instant("created_at").notNull(),
-    expiresAt: instant("expires_at"),
-    revokedAt: instant("revoked_at"),
-    lastUsedAt: instant("last_used_at"),
-    owner: text("owner"),
-    labels: jsonb("labels").$type<Record<string, string>>().notNull().default({}),
-    allowFrom: text("allow_from").array(),
-    createdBy: text("created_by").notNull().default("service"),
-    lastUsedFrom: text("last_used_from"),
-    version: nanos("version").notNull().default(1),
-    kind: text("kind", { enum: ["key", "sign-in", "jwt"] })
-      .notNull()
-      .default("key"),
-    personId: uuid("person_id"),
-  },
-  (table) => [
-    index("api_key_of_organization").on(table.organizationId, table.createdAt),
-    index("api_key_of_person").on(table.personId),
-  ],
-);
+export const apiKey = pgTable("api_key", {
+  id: uuid("id").primaryKey(),
+  organizationId: uuid("organization_id").notNull(),
+  name: text("name").notNull(),
+  scopes: text("scopes").array().$type<Scope[]>().notNull(),
+  models: text("models").array(),
+  createdAt: instant("created_at").notNull(),
+  expiresAt: instant("expires_at"),
+  revokedAt: instant("revoked_at"),
+  lastUsedAt: instant("last_used_at"),
+  owner: text("owner"),
+  labels: jsonb("labels").$type<Record<string, string>>().notNull().default({}),
+  allowFrom: text("allow_from").array(),
+  createdBy: text("created_by").notNull().default("service"),
+  lastUsedFrom: text("last_used_from"),
+  version: nanos("version").notNull().default(1),
+  kind: text("kind", { enum: ["key", "sign-in", "jwt"] })
+    .notNull()
+    .default("key"),
+  personId: uuid("person_id"),
+});
 
-export const keySecret = pgTable(
-  "key_secret",
-  {
-    keyId: uuid("key_id").notNull(),
-    ...secret,
-  },
-  (table) => [primaryKey({ columns: [table.keyId, table.number] })],
-);
+export const keySecret = pgTable("key_secret", {
+  keyId: uuid("key_id").notNull(),
+  ...secret,
+});

@@ -1,70 +1,29 @@
 /** The ledger: limits, current use, the amounts held for running requests, and the records of ended ones. */
-import { sql } from "drizzle-orm";
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  jsonb,
-  pgEnum,
-  pgTable,
-  pgView,
-  primaryKey,
-  text,
-  uuid,
-} from "drizzle-orm/pg-core";
+import { boolean, integer, jsonb, pgEnum, pgTable, pgView, text, uuid } from "drizzle-orm/pg-core";
 import type { Settle, StoppingLimit } from "../../src/core/store/ledger.ts";
-import { instant, limits, nanos, tokenCounts } from "./columns.ts";
+import { instant, limits, nanos } from "./columns.ts";
 
 /**
  * The subjects that the ledger counts: teams, people, and keys that are limited, are in a team or belong to a person.
  */
-export const usageSubject = pgTable(
-  "usage_subject",
-  {
-    subjectId: uuid("subject_id").primaryKey(),
-    organizationId: uuid("organization_id").notNull(),
-    teamId: uuid("team_id"),
-    ...limits,
-    countedFrom: instant("counted_from"),
-    summedAt: instant("summed_at"),
-    personId: uuid("person_id"),
-    memberId: uuid("member_id"),
-    parentId: uuid("parent_id"),
-    models: text("models"),
-  },
-  (table) => [
-    index("usage_subject_of_team").on(table.teamId),
-    index("usage_subject_of_member").on(table.memberId).where(sql`${table.memberId} is not null`),
-    index("usage_subject_of_person").on(table.personId).where(sql`${table.personId} is not null`),
-    index("usage_subject_of_models").on(table.parentId).where(sql`${table.parentId} is not null`),
-  ],
-);
+export const usageSubject = pgTable("usage_subject", {
+  subjectId: uuid("subject_id").primaryKey(),
+  teamId: uuid("team_id"),
+  ...limits,
+  summedAt: instant("summed_at"),
+  memberId: uuid("member_id"),
+});
 
 /**
  * The limits of a subject, a row for each kind and pattern of models; 0 in a column: not limited, whatever is
  * inherited.
  */
-export const limitValue = pgTable(
-  "limit_value",
-  {
-    subjectId: uuid("subject_id").notNull(),
-    organizationId: uuid("organization_id").notNull(),
-    kind: text("kind", { enum: ["own", "keys", "members", "raise"] }).notNull(),
-    models: text("models").notNull().default(""),
-    ...limits,
-    until: instant("until"),
-    setAt: instant("set_at").notNull(),
-    setBy: text("set_by").notNull(),
-    countedId: uuid("counted_id").notNull().generatedAlwaysAs(sql`limit_counted(subject_id, models)`),
-  },
-  (table) => [
-    primaryKey({ columns: [table.subjectId, table.kind, table.models] }),
-    index("limit_value_of_organization").on(table.organizationId),
-    index("limit_value_by_end").on(table.until).where(sql`${table.kind} = 'raise'`),
-    index("limit_value_raised").on(table.countedId).where(sql`${table.kind} = 'raise'`),
-  ],
-);
+export const limitValue = pgTable("limit_value", {
+  kind: text("kind", { enum: ["own", "keys", "members", "raise"] }).notNull(),
+  ...limits,
+  until: instant("until"),
+  countedId: uuid("counted_id").notNull(),
+});
 
 const usageWindowKind = pgEnum("usage_window_kind", ["session", "week", "month", "extra"]);
 const usageBilling = pgEnum("usage_billing", ["plan", "extra"]);
@@ -107,9 +66,7 @@ export const usageHold = pgTable("usage_hold", {
   keyId: uuid("key_id").notNull(),
   ...requestFacts,
   nanos: nanos("nanos").notNull(),
-  outputTokens: nanos("output_tokens").notNull(),
   admittedAt: instant("admitted_at").notNull(),
-  leaseUntil: instant("lease_until").notNull(),
   sessionStartsAt: instant("session_starts_at").notNull(),
   sessionEndsAt: instant("session_ends_at").notNull(),
   sessionLimit: nanos("session_limit"),
@@ -122,68 +79,56 @@ export const usageHold = pgTable("usage_hold", {
   monthEndsAt: instant("month_ends_at").notNull(),
   monthLimit: nanos("month_limit"),
   monthUsed: nanos("month_used").notNull(),
-  growth: integer("growth").notNull().default(0),
-  checkpoint: integer("checkpoint").notNull().default(0),
   inputTokens: nanos("input_tokens").notNull().default(0),
   cachedInputTokens: nanos("cached_input_tokens").notNull().default(0),
   cacheWriteTokens: nanos("cache_write_tokens").notNull().default(0),
   producedTokens: nanos("produced_tokens").notNull().default(0),
   reasoningTokens: nanos("reasoning_tokens").notNull().default(0),
   usageSource: text("usage_source").notNull().default("counted"),
-  teamId: uuid("team_id"),
-  subjects: uuid("subjects").array(),
-  lease_ms: bigint("lease_ms", { mode: "number" }).notNull(),
-  isRepeatable: boolean("is_repeatable").notNull(),
 });
 
-export const usageRecord = pgTable(
-  "usage_record",
-  {
-    requestId: uuid("request_id").primaryKey(),
-    organizationId: uuid("organization_id").notNull(),
-    keyId: uuid("key_id"),
-    ...requestFacts,
-    held: nanos("held").notNull(),
-    charged: nanos("charged").notNull(),
-    uncharged: nanos("uncharged").notNull(),
-    admittedAt: instant("admitted_at").notNull(),
-    endedAt: instant("ended_at").notNull(),
-    outcome: text("outcome").notNull(),
-    stoppedBy: jsonb("stopped_by").$type<StoppingLimit>(),
-    errorCode: text("error_code"),
-    recovered: boolean("recovered").notNull(),
-    ...tokenCounts,
-    usageSource: text("usage_source").notNull(),
-    searches: integer("searches"),
-    sessionStartsAt: instant("session_starts_at"),
-    sessionEndsAt: instant("session_ends_at"),
-    sessionLimit: nanos("session_limit"),
-    sessionUsedBefore: nanos("session_used_before"),
-    sessionUsedAfter: nanos("session_used_after"),
-    weekStartsAt: instant("week_starts_at"),
-    weekEndsAt: instant("week_ends_at"),
-    weekLimit: nanos("week_limit"),
-    weekUsedBefore: nanos("week_used_before"),
-    weekUsedAfter: nanos("week_used_after"),
-    monthStartsAt: instant("month_starts_at"),
-    monthEndsAt: instant("month_ends_at"),
-    monthLimit: nanos("month_limit"),
-    monthUsedBefore: nanos("month_used_before"),
-    monthUsedAfter: nanos("month_used_after"),
-    upstream: text("upstream"),
-    attempts: integer("attempts"),
-    tried: jsonb("tried").$type<NonNullable<NonNullable<Settle["route"]>["tried"]>>(),
-    firstPart_ms: nanos("first_part_ms"),
-    reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
-    teamId: uuid("team_id"),
-    subjects: uuid("subjects").array(),
-    xact: nanos("xact").notNull().default(sql`pg_current_xact_id()::text::bigint`),
-  },
-  (table) => [
-    index("usage_record_by_end").using("brin", table.endedAt),
-    index("usage_record_by_xact").using("brin", table.xact),
-  ],
-);
+export const usageRecord = pgTable("usage_record", {
+  requestId: uuid("request_id").primaryKey(),
+  organizationId: uuid("organization_id").notNull(),
+  keyId: uuid("key_id"),
+  ...requestFacts,
+  held: nanos("held").notNull(),
+  charged: nanos("charged").notNull(),
+  uncharged: nanos("uncharged").notNull(),
+  admittedAt: instant("admitted_at").notNull(),
+  endedAt: instant("ended_at").notNull(),
+  outcome: text("outcome").notNull(),
+  stoppedBy: jsonb("stopped_by").$type<StoppingLimit>(),
+  errorCode: text("error_code"),
+  recovered: boolean("recovered").notNull(),
+  inputTokens: nanos("input_tokens").notNull(),
+  cachedInputTokens: nanos("cached_input_tokens").notNull(),
+  cacheWriteTokens: nanos("cache_write_tokens").notNull(),
+  outputTokens: nanos("output_tokens").notNull(),
+  reasoningTokens: nanos("reasoning_tokens").notNull(),
+  usageSource: text("usage_source").notNull(),
+  searches: integer("searches"),
+  sessionStartsAt: instant("session_starts_at"),
+  sessionEndsAt: instant("session_ends_at"),
+  sessionLimit: nanos("session_limit"),
+  sessionUsedBefore: nanos("session_used_before"),
+  sessionUsedAfter: nanos("session_used_after"),
+  weekStartsAt: instant("week_starts_at"),
+  weekEndsAt: instant("week_ends_at"),
+  weekLimit: nanos("week_limit"),
+  weekUsedBefore: nanos("week_used_before"),
+  weekUsedAfter: nanos("week_used_after"),
+  monthStartsAt: instant("month_starts_at"),
+  monthEndsAt: instant("month_ends_at"),
+  monthLimit: nanos("month_limit"),
+  monthUsedBefore: nanos("month_used_before"),
+  monthUsedAfter: nanos("month_used_after"),
+  upstream: text("upstream"),
+  attempts: integer("attempts"),
+  tried: jsonb("tried").$type<NonNullable<NonNullable<Settle["route"]>["tried"]>>(),
+  firstPart_ms: nanos("first_part_ms"),
+  reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
+});
 
 /** The parts of receipts that the ledger doesn't have. */
 export const answerNote = pgTable("answer_note", {

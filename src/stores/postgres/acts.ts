@@ -138,7 +138,7 @@ export async function listAudit(db: Database, query: AuditQuery): Promise<NamedE
     db.drizzle.select(columns).from(auditEntry).where(wanted).orderBy(order).limit(limit),
   );
   return rows.map(
-    ({ id: _, organizationId, hash, ...rest }): NamedEntry => ({
+    ({ organizationId, hash, ...rest }): NamedEntry => ({
       ...rest,
       organizationId: organizationId && idOf(organizationId, "org_"),
       hash: hash?.toHex() ?? null,

@@ -3,16 +3,10 @@
  * `server.ts` (postgres.js with a server) and `embedded.ts` (PGlite in a data folder), which behave alike: parameters
  * and values have the form that `values.ts` describes.
  */
-import type { PgDatabase } from "drizzle-orm/pg-core";
 import { drizzle, type PgRemoteDatabase } from "drizzle-orm/pg-proxy";
-import * as schema from "../../../db/schema.ts";
 import { within } from "../../core/time/cancellation.ts";
 import type { ConnectionsInUse, StoreWatcher } from "../../features/telemetry/store/watcher.ts";
 import { DatabaseError } from "./database-error.ts";
-
-type ResultKind = PgRemoteDatabase extends PgDatabase<infer Kind> ? Kind : never;
-/** Drizzle, typed by db/schema.ts. Its own `transaction` is not available: use the database's. */
-export type Drizzle = PgDatabase<ResultKind, typeof schema>;
 
 /** The methods that a database and a transaction have in common. */
 export interface Transaction {
@@ -37,7 +31,8 @@ export interface Transaction {
    * `payload`: less than 8,000 bytes.
    */
   notify(channel: string, payload: string): Promise<void>;
-  drizzle: Drizzle;
+  /** Drizzle's own `transaction` is not available: use the one above. */
+  drizzle: PgRemoteDatabase;
 }
 
 export interface Database extends Transaction {
@@ -98,12 +93,9 @@ export function statementsOn(kind: Transaction["kind"], session: Session): Omit<
     async notify(channel, payload) {
       await query("select pg_notify($1, $2)", [channel, payload]);
     },
-    drizzle: drizzle(
-      async (text, params, method) => ({
-        rows: await session.run(text, params, method === "all" ? "arrays" : "objects"),
-      }),
-      { schema },
-    ),
+    drizzle: drizzle(async (text, params, method) => ({
+      rows: await session.run(text, params, method === "all" ? "arrays" : "objects"),
+    })),
   };
 }
 
