@@ -66,12 +66,7 @@ create table usage_tally (
 -- Seals: windows that have ended and whose total agreed with their records. If a clock stepped back, records can be added
 -- to such a window afterwards. Their sum is a tally beside the seal, until the new total agrees too.
 create table usage_seal (
-  subject_id uuid not null,
-  kind usage_window_kind not null,
-  starts_at timestamptz not null,
-  ends_at timestamptz not null,
-  recorded bigint not null,
-  records bigint not null,
+  like usage_tally,
   sealed_at timestamptz not null,
   primary key (subject_id, kind, starts_at)
 );

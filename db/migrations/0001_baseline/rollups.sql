@@ -54,27 +54,7 @@ alter index usage_day_starts_at_idx rename to usage_day_by_start;
 -- In a kind that does not distinguish some ids or texts, these ids are zeros, and these texts are empty.
 create table usage_total (
   kind text not null,
-  starts_at timestamptz not null,
-  organization_id uuid not null,
-  key_id uuid not null,
-  team_id uuid not null,
-  model text not null,
-  operation text not null,
-  outcome text not null,
-  records bigint not null,
-  requests bigint not null,
-  input_tokens bigint not null,
-  cached_input_tokens bigint not null,
-  cache_write_tokens bigint not null,
-  output_tokens bigint not null,
-  reasoning_tokens bigint not null,
-  nanos bigint not null,
-  extra_nanos bigint not null,
-  uncharged_nanos bigint not null,
-  input_nanos bigint not null,
-  cached_input_nanos bigint not null,
-  cache_write_nanos bigint not null,
-  output_nanos bigint not null,
+  like usage_hour,
   primary key (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome)
 ) with (fillfactor = 80);
 create index usage_total_by_start on usage_total using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
@@ -221,15 +201,11 @@ create function usage_day_differences(day timestamptz)
         (select u.first_xact from usage_rolled u where u.starts_at = day),
         (select least(u.last_xact + 1, a.read_until) from usage_rolled u, usage_audit a where u.starts_at = day),
         day, day + interval '24 hours') h
-    ), rolled as (
-      select 'hour' as kind, u.* from usage_hour u where u.starts_at >= day and u.starts_at < day + interval '24 hours'
-      union all
-      select 'day', u.* from usage_day u where u.starts_at = day
     ), entries as (
-      select r.kind, 1 as sign, r.starts_at, r.organization_id, r.key_id, r.team_id, r.model, r.operation, r.outcome,
-        r.records, r.requests, r.input_tokens, r.cached_input_tokens, r.cache_write_tokens, r.output_tokens, r.reasoning_tokens,
-        r.nanos, r.extra_nanos, r.uncharged_nanos, r.input_nanos, r.cached_input_nanos, r.cache_write_nanos, r.output_nanos
-      from rolled r
+      select 'hour' as kind, 1 as sign, u.*
+      from usage_hour u where u.starts_at >= day and u.starts_at < day + interval '24 hours'
+      union all
+      select 'day', 1, u.* from usage_day u where u.starts_at = day
       union all
       select k.kind, -1, case k.kind when 'day' then day else r.starts_at end, r.organization_id, r.key_id, r.team_id,
         r.model, r.operation, r.outcome, r.records, r.requests, r.input_tokens, r.cached_input_tokens, r.cache_write_tokens,
