@@ -4,19 +4,8 @@
  */
 
 import type { Administration } from "../../admin/store/administration.ts";
-import type { DrainAdministration } from "../../admin/store/drain.ts";
-import type { InvitationAdministration } from "../../admin/store/invitations.ts";
-import type { LimitRequestAdministration } from "../../admin/store/limit-requests.ts";
-import type { NoticeAdministration } from "../../admin/store/notices.ts";
-import type { OperatorAdministration } from "../../admin/store/operators.ts";
 import type { OwnLimits } from "../../admin/store/own-limits.ts";
-import type { PeopleAdministration } from "../../admin/store/people.ts";
-import type { PlanAdministration } from "../../admin/store/plan.ts";
-import type { RequestList } from "../../admin/store/request-list.ts";
-import type { UpstreamReports } from "../../admin/store/upstream-report.ts";
-import type { Fleet } from "../../core/store/fleet.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
-import type { Standings } from "../../features/telemetry/store/standing.ts";
 import { listAudit, readAuditHead, withAddress } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { drainAdministration } from "./drains.ts";
@@ -38,7 +27,7 @@ import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
 import { upstreamReports } from "./upstream-report.ts";
 
-export interface ActContext {
+interface ActContext {
   /** The address from which the acts are requested; null if the node itself performs them. */
   address?: string | null;
   /** The limits of the person who acts, which the acts must not raise. Null if they may raise any limit. */
@@ -77,26 +66,21 @@ export function administrationStores(database: Database, context?: ActContext) {
 export function administration(
   database: Database,
   { address = null, own = null, isServed = false, sealing = null }: ActContext = {},
-): Administration &
-  OperatorAdministration &
-  PlanAdministration &
-  NoticeAdministration &
-  DrainAdministration &
-  Fleet &
-  Standings &
-  PeopleAdministration &
-  LimitRequestAdministration &
-  InvitationAdministration &
-  RequestList &
-  UpstreamReports {
+) {
   const held = (other: string | null = null) => withAddress(heldToOwnLimits(database, own, other), address);
   const db = held();
-  return {
+  const directory: Administration = {
     ...organizations(db, isServed),
     ...organizationLife(db),
     ...keys(db),
     ...teams(db),
     ...limitValues(db, held),
+    ...searching(db),
+    listAudit: (query) => listAudit(db, query),
+    auditHead: () => readAuditHead(db),
+  };
+  return {
+    ...directory,
     ...limitRequests(db, held),
     ...invitations(db),
     ...operators(db),
@@ -107,9 +91,6 @@ export function administration(
     ...requestList(db),
     ...upstreamReports(db),
     ...fleet(db),
-    ...searching(db),
     ...peopleAdministration(db),
-    listAudit: (input) => listAudit(db, input),
-    auditHead: () => readAuditHead(db),
   };
 }

@@ -22,9 +22,7 @@ import { endRow } from "./sign-ins.ts";
 import { hasUsed } from "./standing.ts";
 import { countNewKey, lockOrganization, mayJoin } from "./teams.ts";
 
-type Verbs = "createKey" | "updateKey" | "pageKeys" | "findKey" | "rotateKey" | "revokeKey";
-
-export function keys(db: Database): Pick<Administration, Verbs> {
+export function keys(db: Database) {
   return {
     createKey: (input) =>
       transact(db, async (tx) => {
@@ -127,7 +125,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
 
     rotateKey: (rotation) => keyCredentials.rotate(db, changeableKey, rotation),
     revokeKey: (revocation) => keyCredentials.revoke(db, revocation.old ? changeableKey : endedKey, revocation),
-  };
+  } satisfies Partial<Administration>;
 }
 
 export const changeableKey: Changeable<KeyRow, StoredKey> = {

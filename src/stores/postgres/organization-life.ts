@@ -13,9 +13,7 @@ import { changeableOrganization, readOrganizations, setOrganization } from "./or
 import { purge } from "./responses.ts";
 import type { OrganizationRow } from "./rows.ts";
 
-type Verbs = "formerOwner" | "renameOrganization" | "setPolicies" | "closeOrganization" | "purgeContent";
-
-export function organizationLife(db: Database): Pick<Administration, Verbs> {
+export function organizationLife(db: Database) {
   return {
     async formerOwner(slug) {
       const former = db.drizzle
@@ -74,7 +72,7 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
       await purge(db, owner);
       await purgeKept(db, owner);
     },
-  };
+  } satisfies Partial<Administration>;
 }
 
 /** Thrown in a transaction to roll it back. */

@@ -54,19 +54,7 @@ const zoneRules = `
   ) z
   group by z.zone, z.seconds, z.run order by z.zone, 2`;
 
-type Verbs =
-  | "createOrganization"
-  | "listOrganizations"
-  | "pageOrganizations"
-  | "findOrganization"
-  | `setOrganization${"Status" | "Plan" | "Anchor" | "Calendar"}`
-  | "knownZone"
-  | "zones"
-  | "spanIn"
-  | "setExtraUsage"
-  | "adjustUsage";
-
-export function organizations(db: Database, isServed: boolean): Pick<Administration, Verbs> {
+export function organizations(db: Database, isServed: boolean) {
   const stands = isServed ? planStands : (tx: Transaction, name: string | null) => planMayStand(db, tx, name);
   return {
     async createOrganization(input) {
@@ -219,6 +207,9 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
           });
         }
         return done;
-      }),
-  };
+      };
+      const id = entries.map(({ entryId }) => entryId).join(" ");
+      return creating(db, { actor, id, repeat }, adjusted, (done) => done.every(({ added }) => added === null));
+    },
+  } satisfies Partial<Administration>;
 }
