@@ -84,26 +84,41 @@ export function withAddress(db: Database, address: string | null): Database {
 /** How long the idempotency key of a request is remembered. */
 const repeat_days = 7;
 
-/**
- * Forgets the idempotency key of a request whose creation was refused, so that the next attempt counts as the first.
- */
-export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, actor: string): Promise<void> {
-  if (!repeat) return;
-  const { actor: by, keyHash } = administrationRepeat;
-  await tx.drizzle.delete(administrationRepeat).where(and(eq(by, actor), eq(keyHash, repeat.keyHash)));
+/** An act that creates a thing: who acts, the thing's id, and the idempotency key of the request, if it has one. */
+interface Creation {
+  actor: string;
+  id: string;
+  repeat?: Repeat | undefined;
 }
+
+/**
+ * Runs an act that creates a thing, once for each idempotency key: a repeated request gets the id that the first one
+ * recorded. If `create` refuses (by default: returns a text), the key is forgotten, so that the next attempt counts as
+ * the first.
+ */
+export function creating<Made>(
+  db: Database,
+  { actor, id, repeat }: Creation,
+  create: (tx: Transaction) => Promise<Made>,
+  isRefusal: (made: Made) => boolean = (made) => typeof made === "string",
+): Promise<Made | Repeated> {
+  return transact(db, async (tx) => {
+    const before = repeat && (await repeated(tx, repeat, actor, id));
+    if (before) return before;
+    const made = await create(tx);
+    if (repeat && isRefusal(made)) await tx.drizzle.delete(administrationRepeat).where(isOf(actor, repeat));
+    return made;
+  });
+}
+
+const isOf = (actor: string, { keyHash }: Repeat) =>
+  and(eq(administrationRepeat.actor, actor), eq(administrationRepeat.keyHash, keyHash));
 
 /**
  * Records the id of the thing that a request with an idempotency key creates. Returns null for the first request with
  * this key, else the id that an earlier one recorded. Of two simultaneous requests, the second waits for the first.
  */
-export async function repeated(
-  tx: Transaction,
-  repeat: Repeat | undefined,
-  actor: string,
-  subject: string,
-): Promise<Repeated | null> {
-  if (!repeat) return null;
+async function repeated(tx: Transaction, repeat: Repeat, actor: string, subject: string): Promise<Repeated | null> {
   const { keyHash, requestHash } = repeat;
   await tx.query(`delete from administration_repeat where created_at < store_now() - interval '${repeat_days} days'`);
   const [made] = await tx.drizzle
@@ -112,10 +127,7 @@ export async function repeated(
     .onConflictDoNothing()
     .returning({ subject: administrationRepeat.subject });
   if (made) return null;
-  const [before] = await tx.drizzle
-    .select()
-    .from(administrationRepeat)
-    .where(and(eq(administrationRepeat.actor, actor), eq(administrationRepeat.keyHash, keyHash)));
+  const [before] = await tx.drizzle.select().from(administrationRepeat).where(isOf(actor, repeat));
   return before!.requestHash.toHex() === requestHash.toHex() ? { repeated: before!.subject } : "reused";
 }
 

@@ -11,7 +11,7 @@ import {
 } from "../../admin/store/invitations.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { bare, idOf, uuid_min, uuidOf } from "../../core/store/ids.ts";
-import { appendAuditEntry, type NewAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
+import { appendAuditEntry, creating, type NewAuditEntry, storeNow, transact } from "./acts.ts";
 import { budgetShown } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { setLimits } from "./limit-values.ts";
@@ -24,13 +24,7 @@ type Statements = Pick<Transaction, "query">;
 export function invitations(db: Database): InvitationAdministration {
   return {
     createInvitation: (wanted, actor, repeat) =>
-      transact(db, async (tx) => {
-        const before = await repeated(tx, repeat, actor, wanted.id);
-        if (before) return before;
-        const made = await invited(tx, wanted, actor);
-        if (typeof made === "string") await unrepeated(tx, repeat, actor);
-        return made;
-      }),
+      creating(db, { actor, id: wanted.id, repeat }, (tx) => invited(tx, wanted, actor)),
 
     findInvitation: (id) => find(db, id),
 

@@ -8,7 +8,7 @@ import { apiKey, organization, person } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { KeyChange, StoredKey } from "../../admin/store/key.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { appendAuditEntry, detailsOf, repeated, storeNow, transact, unrepeated } from "./acts.ts";
+import { appendAuditEntry, creating, detailsOf, storeNow } from "./acts.ts";
 import { budgetShown, saysAny, setTeam } from "./budgets.ts";
 import { type Changeable, change } from "./change.ts";
 import { credentialsOf, masked } from "./credential.ts";
@@ -25,19 +25,14 @@ import { countNewKey, lockOrganization, mayJoin } from "./teams.ts";
 export function keys(db: Database) {
   return {
     createKey: (input) =>
-      transact(db, async (tx) => {
+      creating(db, input, async (tx) => {
         const at = await storeNow(tx);
-        const before = await repeated(tx, input.repeat, input.actor, input.id);
-        if (before) return before;
         const id = bare(input.id, "key_");
         const owner = bare(input.organizationId, "org_");
         const { name, scopes, models, expiresAt, teamId, limits, labels, allowFrom } = input;
         const { personId = null } = input;
         const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId });
-        if (refusal) {
-          await unrepeated(tx, input.repeat, input.actor);
-          return refusal;
-        }
+        if (refusal) return refusal;
         const personUuid = personId && bare(personId, "per_");
         await tx.drizzle.insert(apiKey).values({
           id,

@@ -3,7 +3,7 @@ import { asc, eq } from "drizzle-orm";
 import { plan } from "../../../db/schema.ts";
 import type { Plan as KnownPlan, PlanAdministration, PlanUse } from "../../admin/store/plan.ts";
 import type { PlanLimits } from "../../core/store/plan.ts";
-import { amountWritten, appendAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
+import { amountWritten, appendAuditEntry, creating, storeNow } from "./acts.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { planUse } from "./plan-use.ts";
@@ -13,16 +13,11 @@ export function managedPlans(db: Database): PlanAdministration {
   return {
     listPlans: () => unwrapErrors(db.drizzle.select().from(plan).orderBy(asc(plan.name))),
 
-    createPlan: (made, actor, repeat) =>
-      transact(db, async (tx) => {
-        const before = await repeated(tx, repeat, actor, made.name);
-        if (before) return before;
+    createPlan(made, actor, repeat) {
+      const create = async (tx: Transaction) => {
         await lockPlans(tx);
         const there = await read(tx, made.name);
-        if (there) {
-          await unrepeated(tx, repeat, actor);
-          return { standsIn: there.source };
-        }
+        if (there) return { standsIn: there.source };
         const at = await storeNow(tx);
         const row = { ...made, source: "management" as const, version: 1, changedAt: at };
         await tx.drizzle.insert(plan).values(row);
@@ -30,7 +25,9 @@ export function managedPlans(db: Database): PlanAdministration {
         const details = { source: row.source, limits: planLimitsWritten(made), before: null };
         await appendAuditEntry(tx, at, { actor, action: "plan.create", owner: null, subject: made.name, details });
         return row;
-      }),
+      };
+      return creating(db, { actor, id: made.name, repeat }, create, (answer) => "standsIn" in answer);
+    },
 
     updatePlan: (name, changes, actor, version) =>
       change(db, changeablePlan, { id: name, actor, version }, async (tx, before, at) => {

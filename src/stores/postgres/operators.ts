@@ -4,7 +4,7 @@ import { operator, operatorSecret } from "../../../db/schema.ts";
 import type { OperatorAdministration } from "../../admin/store/operators.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { FoundOperator, Operator } from "../../features/identity/store/operators.ts";
-import { appendAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
+import { appendAuditEntry, creating, storeNow } from "./acts.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { batched } from "./batched.ts";
 import type { Changeable } from "./change.ts";
@@ -22,9 +22,7 @@ export function operators(db: Database): OperatorAdministration {
     operatorOf: (tokenHash, address) => unwrapErrors(find({ tokenHash, address })),
 
     createOperator: (input) =>
-      transact(db, async (tx) => {
-        const before = await repeated(tx, input.repeat, input.actor, input.id);
-        if (before) return before;
+      creating(db, input, async (tx) => {
         const at = await storeNow(tx);
         const { name, role, expiresAt, actor } = input;
         const id = bare(input.id, "op_");
@@ -34,10 +32,7 @@ export function operators(db: Database): OperatorAdministration {
           .values({ id, name, role, organizationId: owner, createdBy: actor, createdAt: at, expiresAt })
           .onConflictDoNothing({ target: operator.name })
           .returning();
-        if (!made) {
-          await unrepeated(tx, input.repeat, actor);
-          return "name_taken";
-        }
+        if (!made) return "name_taken";
         await operatorSecrets.add(tx, id, input.secret, at);
         const rights = { role, organization_id: input.organizationId, expires_at: expiresAt };
         const details = { name, ...rights, secret: masked(input.secret) };

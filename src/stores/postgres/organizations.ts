@@ -5,7 +5,7 @@ import { organization } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { Calendar } from "../../admin/store/calendar.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { amountWritten, appendAuditEntry, detailsOf, repeated, storeNow, transact, unrepeated } from "./acts.ts";
+import { amountWritten, appendAuditEntry, creating, detailsOf, storeNow } from "./acts.ts";
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor, setCalendar } from "./ledger.ts";
@@ -58,14 +58,9 @@ export function organizations(db: Database, isServed: boolean) {
   const stands = isServed ? planStands : (tx: Transaction, name: string | null) => planMayStand(db, tx, name);
   return {
     async createOrganization(input) {
-      const creating = transact(db, async (tx) => {
+      const created = creating(db, input, async (tx) => {
         const at = await storeNow(tx);
-        const before = await repeated(tx, input.repeat, input.actor, input.id);
-        if (before) return before;
-        if (!(await stands(tx, input.plan))) {
-          await unrepeated(tx, input.repeat, input.actor);
-          return "no_plan";
-        }
+        if (!(await stands(tx, input.plan))) return "no_plan";
         const { slug, name, plan, calendar, actor } = input;
         const [made] = await tx.drizzle
           .insert(organization)
@@ -86,7 +81,7 @@ export function organizations(db: Database, isServed: boolean) {
         });
         return (await readOrganization(tx, made.id))!;
       });
-      return orTaken(creating);
+      return orTaken(created);
     },
 
     listOrganizations: () => readOrganizations(db, undefined),
@@ -185,16 +180,13 @@ export function organizations(db: Database, isServed: boolean) {
         return { action: "organization.extra_usage", details };
       }),
 
-    adjustUsage: ({ organizationId, entries, nanos, reason, actor, repeat }) =>
-      transact(db, async (tx) => {
+    adjustUsage({ organizationId, entries, nanos, reason, actor, repeat }) {
+      const adjusted = async (tx: Transaction) => {
         const owner = bare(organizationId, "org_");
-        const before = await repeated(tx, repeat, actor, entries.map(({ entryId }) => entryId).join(" "));
-        if (before) return before;
         const done = [];
         for (const { entryId, kind } of entries) {
           done.push({ entryId, kind, added: await adjust(tx, entryId, organizationId, kind, nanos) });
         }
-        if (done.every(({ added }) => added === null)) await unrepeated(tx, repeat, actor);
         for (const { entryId, kind, added } of done) {
           if (added === null) continue;
           const details = { window: kind, amount: amountWritten(nanos), added: amountWritten(added), reason };

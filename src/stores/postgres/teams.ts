@@ -9,7 +9,7 @@ import { noBudget } from "../../admin/store/budget.ts";
 import type { StoredTeam } from "../../admin/store/team.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { appendAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
+import { appendAuditEntry, creating, storeNow } from "./acts.ts";
 import { budgetShown, setTeam } from "./budgets.ts";
 import { type Changeable, change, changeAnyVersion } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
@@ -36,16 +36,11 @@ const teamsIn = (db: Pick<Transaction, "drizzle">) =>
 export function teams(db: Database): TeamAdministration {
   return {
     createTeam: (input) =>
-      transact(db, async (tx) => {
+      creating(db, input, async (tx) => {
         const owner = bare(input.organizationId, "org_");
         const id = bare(input.id, "team_");
-        const before = await repeated(tx, input.repeat, input.actor, input.id);
-        if (before) return before;
         await lockOrganization(tx, owner);
-        if (await hasTeam(tx, owner, eq(team.name, input.name))) {
-          await unrepeated(tx, input.repeat, input.actor);
-          return "name_taken";
-        }
+        if (await hasTeam(tx, owner, eq(team.name, input.name))) return "name_taken";
         const at = await storeNow(tx);
         const { name, limits, actor } = input;
         await tx.drizzle.insert(team).values({ id, organizationId: owner, name, createdAt: at });
