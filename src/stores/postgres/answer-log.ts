@@ -19,15 +19,9 @@ export function databaseLogs(db: Pick<Database, "query">): AnswerLogs {
       return row!.appended;
     },
     async read({ requestId }, from) {
-      const rows = await db.query<{ number: number; said: string; is_end: boolean }>(reading, [
-        bare(requestId, "req_"),
-        from,
-        read_max,
-      ]);
-      return inOrder(
-        rows.map(({ number, said, is_end }) => ({ number, text: said, isEnd: is_end })),
-        from,
-      );
+      const rows = await db.query<LogEntry & { number: number }>(reading, [bare(requestId, "req_"), from, read_max]);
+      if (rows.some(({ number }, index) => number !== from + index)) return "lost";
+      return rows.map(({ text, isEnd }) => ({ text, isEnd }));
     },
     async remove(logs) {
       if (logs.length === 0) return;
@@ -38,10 +32,5 @@ export function databaseLogs(db: Pick<Database, "query">): AnswerLogs {
 }
 
 const reading = `
-  select number, said, is_end from kept_answer_entry where request_id = $1 and number >= $2 order by number limit $3`;
-
-/** Returns the entries if they begin with the number `from` and have no gap; else "lost". */
-function inOrder(entries: readonly (LogEntry & { number: number })[], from: number): LogEntry[] | "lost" {
-  if (entries.some(({ number }, index) => number !== from + index)) return "lost";
-  return entries.map(({ text, isEnd }) => ({ text, isEnd }));
-}
+  select number, said as text, is_end as "isEnd" from kept_answer_entry
+  where request_id = $1 and number >= $2 order by number limit $3`;

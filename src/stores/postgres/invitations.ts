@@ -1,23 +1,21 @@
 /** Invitations over SQL, and how a sign-in accepts them. */
-import { budgetNames } from "../../admin/store/budget.ts";
 import {
   type InvitationAdministration,
-  type InvitationState,
   invitation_days,
   invitationKept_days,
   type NewInvitation,
   openInvitations_max,
   type StoredInvitation,
 } from "../../admin/store/invitations.ts";
-import type { Budget } from "../../core/store/budget.ts";
 import { bare, idOf, uuid_min, uuidOf } from "../../core/store/ids.ts";
 import { appendAuditEntry, creating, type NewAuditEntry, storeNow, transact } from "./acts.ts";
 import { budgetShown } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
+import { budgetFrom } from "./limit-reading.ts";
 import { setLimits } from "./limit-values.ts";
 import { inForce } from "./memberships.ts";
 import { arrayOf } from "./own-value.ts";
-import { pageOf } from "./rows.ts";
+import { pageOf, shownId } from "./rows.ts";
 
 type Statements = Pick<Transaction, "query">;
 
@@ -87,7 +85,7 @@ interface SignedIn {
  * The invitations that a sign-in accepted or revoked. The caller then updates the limits in force and writes the audit
  * entries.
  */
-export interface TakenInvitations {
+interface TakenInvitations {
   /** The UUIDs of the organizations in which the person got a membership. */
   organizations: string[];
   /** The audit entries, to be written at the end of the transaction. */
@@ -137,7 +135,7 @@ export async function takeInvitations(
         if (limits === null) continue;
         const organizationId = idOf(organization_id, "org_");
         const subject = { subject: "person", id: idOf(person, "per_"), organizationId } as const;
-        const made = await setLimits(tx, { subject, actor, at }, () => ({ own: budgetOf(limits) }));
+        const made = await setLimits(tx, { subject, actor, at }, () => ({ own: budgetFrom(limits) }));
         unsummed.push(...(made?.unsummed ?? []));
       }
       return unsummed;
@@ -220,47 +218,18 @@ const giving = `insert into membership (person_id, organization_id, team_id, rol
 const stateOf = "case when i.state = 'open' and i.expires_at <= store_now() then 'expired' else i.state end";
 
 const reading = `
-  select i.*, ${stateOf} as state_now, o.slug, t.name as team_name
+  select ${shownId("i.id", "inv_")} as id, ${shownId("i.organization_id", "org_")} as "organizationId",
+    o.slug as organization, ${shownId("i.team_id", "team_")} as "teamId", t.name as team, i.role, i.issuer, i.email, i.limits,
+    i.created_at as "createdAt", i.created_by as "createdBy", i.expires_at as "expiresAt", ${stateOf} as state,
+    i.ended_at as "endedAt", i.ended_by as "endedBy", ${shownId("i.person_id", "per_")} as "personId"
   from invitation i join organization o on o.id = i.organization_id
   left join team t on t.id = i.team_id and t.removed_at is null`;
 
-interface Row extends OpenRow {
-  slug: string;
-  team_name: string | null;
-  role: StoredInvitation["role"];
-  issuer: string;
-  email: string;
-  created_at: Date;
-  expires_at: Date;
-  state_now: InvitationState;
-  ended_at: Date | null;
-  ended_by: string | null;
-  person_id: string | null;
+interface Row extends Omit<StoredInvitation, "limits"> {
+  limits: (number | null)[] | null;
 }
 
-const budgetOf = (limits: readonly (number | null)[]): Budget =>
-  Object.fromEntries(budgetNames.map((name, place) => [name, limits[place] ?? null])) as unknown as Budget;
-
-function invitationOf(row: Row): StoredInvitation {
-  return {
-    id: idOf(row.id, "inv_"),
-    organizationId: idOf(row.organization_id, "org_"),
-    organization: row.slug,
-    teamId: row.team_id && idOf(row.team_id, "team_"),
-    team: row.team_name,
-    role: row.role,
-    issuer: row.issuer,
-    email: row.email,
-    limits: row.limits && budgetOf(row.limits),
-    createdAt: row.created_at,
-    createdBy: row.created_by,
-    expiresAt: row.expires_at,
-    state: row.state_now,
-    endedAt: row.ended_at,
-    endedBy: row.ended_by,
-    personId: row.person_id && idOf(row.person_id, "per_"),
-  };
-}
+const invitationOf = (row: Row): StoredInvitation => ({ ...row, limits: row.limits && budgetFrom(row.limits) });
 
 async function find(db: Statements, id: string): Promise<StoredInvitation | null> {
   const uuid = uuidOf(id, "inv_");

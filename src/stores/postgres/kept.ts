@@ -5,8 +5,9 @@
 
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { LogName } from "../../features/responses/store/answer-log.ts";
-import type { Kept, KeptAnswers, KeptState } from "../../features/responses/store/kept.ts";
+import type { Kept, KeptAnswers } from "../../features/responses/store/kept.ts";
 import type { Database } from "./database.ts";
+import { shownId } from "./rows.ts";
 
 /** The most rows that one statement deletes, so that it blocks nobody. */
 const forgotten_max = 500;
@@ -16,7 +17,7 @@ const forgotten_max = 500;
  */
 const noted_days = 31;
 
-export interface KeptSettings {
+interface KeptSettings {
   kept_hours(): number;
 }
 
@@ -24,10 +25,10 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
   async function begin(row: readonly unknown[], claim: string | null): Promise<"begun" | Kept> {
     for (;;) {
       if ((await db.query(beginning, row)).length > 0) return "begun";
-      const [held] = await db.query<KeptRow>(`${selecting} claim = decode($1, 'hex')`, [claim]);
-      if (held && held.age_ms < kept_hours() * 3_600_000) return keptOf(held);
+      const [held] = await db.query<Kept>(`${selecting} claim = decode($1, 'hex')`, [claim]);
+      if (held && held.age_ms < kept_hours() * 3_600_000) return held;
       // The row stays, because it names the log that `forget` removes.
-      if (held) await db.query(expiring, [held.request_id]);
+      if (held) await db.query(expiring, [bare(held.requestId, "req_")]);
     }
   }
 
@@ -37,18 +38,18 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
       return begin(row, claim?.key ?? null);
     },
     async find(requestId) {
-      const [row] = await db.query<KeptRow>(`${selecting} request_id = $1`, [bare(requestId, "req_")]);
-      return row ? keptOf(row) : null;
+      const [row] = await db.query<Kept>(`${selecting} request_id = $1`, [bare(requestId, "req_")]);
+      return row ?? null;
     },
     async response(organizationId, responseId) {
       const uuid = uuidOf(responseId, "resp_");
       if (!uuid) return null;
       const values = [uuid, bare(organizationId, "org_"), kept_hours()];
-      const [row] = await db.query<KeptRow>(
+      const [row] = await db.query<Kept>(
         `${selecting} response_id = $1 and organization_id = $2 and ${isKept("$3")}`,
         values,
       );
-      return row ? keptOf(row) : null;
+      return row ?? null;
     },
     async end(requestId, { state, bytes, response, responseId, freesClaim = false }) {
       const responseUuid = responseId === undefined ? null : bare(responseId, "resp_");
@@ -81,10 +82,10 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
       return rows.map(({ request_id }) => idOf(request_id, "req_"));
     },
     makeRoom: async (organizationId, bytes_max) =>
-      (await db.query<NameRow>(makingRoom, [bare(organizationId, "org_"), bytes_max])).map(nameOf),
+      db.query<LogName>(makingRoom, [bare(organizationId, "org_"), bytes_max]),
     async forget() {
       await db.query(forgettingNotes, [noted_days, forgotten_max]);
-      return (await db.query<NameRow>(forgetting, [kept_hours(), forgotten_max])).map(nameOf);
+      return db.query<LogName>(forgetting, [kept_hours(), forgotten_max]);
     },
     async writeNote({ requestId, organizationId }, note) {
       const replay = note.kind === "replay" ? note : null;
@@ -113,28 +114,8 @@ const purging = `
   )
   delete from kept_answer_entry where request_id in (select request_id from emptied)`;
 
-interface NameRow {
-  request_id: string;
-  organization_id: string;
-}
-
-interface KeptRow extends NameRow {
-  state: KeptState;
-  body: string | null;
-  response_id: string | null;
-  response: string | null;
-  age_ms: number;
-}
-
-const nameOf = ({ request_id, organization_id }: NameRow): LogName => ({
-  requestId: idOf(request_id, "req_"),
-  organizationId: idOf(organization_id, "org_"),
-});
-
-function keptOf(row: KeptRow): Kept {
-  const { state, body, response_id, response, age_ms } = row;
-  return { ...nameOf(row), state, body, responseId: response_id && idOf(response_id, "resp_"), response, age_ms };
-}
+/** SQL for the columns of a `LogName`. */
+const logName = `${shownId("request_id", "req_")} as "requestId", ${shownId("organization_id", "org_")} as "organizationId"`;
 
 const isKept = (hours: string) => `created_at > store_now() - ${hours}::integer * interval '1 hour'`;
 
@@ -144,7 +125,7 @@ const beginning = `
   on conflict (claim) do nothing returning request_id`;
 
 const selecting = `
-  select request_id, organization_id, state, encode(body, 'hex') as body, response_id, response,
+  select ${logName}, state, encode(body, 'hex') as body, ${shownId("response_id", "resp_")} as "responseId", response,
     (extract(epoch from store_now() - created_at) * 1000)::bigint as age_ms
   from kept_answer where`;
 
@@ -185,7 +166,7 @@ const makingRoom = `
   )
   update kept_answer set state = 'lost', bytes = 0, response = null
   where request_id in (select request_id from newest where total > $2::bigint) and bytes > 0
-  returning request_id, organization_id`;
+  returning ${logName}`;
 
 /**
  * Finds expired rows by their ids, which begin with the time by the clock of the node that made them. They are kept a
@@ -204,7 +185,7 @@ const forgetting = `
   ), emptied as (
     delete from kept_answer_entry where request_id in (select request_id from gone)
   )
-  select request_id, organization_id from gone`;
+  select ${logName} from gone`;
 
 const forgettingNotes = `
   delete from answer_note where request_id in (

@@ -10,7 +10,8 @@ import type { Transaction } from "./database.ts";
 
 type Statements = Pick<Transaction, "query">;
 
-const idPrefixes: Record<StandingSubject, IdPrefix> = { ...standingSubjects, person: "per_" };
+/** The prefixes of the ids by which clients know subjects. A person's is not that of the subject in the ledger. */
+export const idPrefixes: Record<StandingSubject, IdPrefix> = { ...standingSubjects, person: "per_" };
 
 export const uuidOfLimitSubject = ({ subject, id }: LimitSubject): string | null => uuidOf(id, idPrefixes[subject]);
 
@@ -34,7 +35,8 @@ interface SubjectRow {
   origins: (LimitOrigin | null)[] | null;
 }
 
-function budgetFrom(limits: readonly (number | null)[] | null): Budget {
+/** The limits of an array that has them in the order of `limit_array`; null: none is set. */
+export function budgetFrom(limits: readonly (number | null)[] | null): Budget {
   return Object.fromEntries(budgetNames.map((name, place) => [name, limits?.[place] ?? null])) as unknown as Budget;
 }
 

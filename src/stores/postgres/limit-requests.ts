@@ -4,7 +4,6 @@
  */
 import {
   type LimitRequestAdministration,
-  type LimitRequestState,
   limitRequest_days,
   limitRequestKept_days,
   limitRequestsADay_max,
@@ -15,15 +14,14 @@ import {
 import { camelName, snakeName } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { bare, idOf, uuid_min, uuidOf } from "../../core/store/ids.ts";
-import { type StandingSubject, standingSubjects } from "../../features/telemetry/store/standing.ts";
 import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
-import { uuidOfLimitSubject } from "./limit-reading.ts";
+import { idPrefixes, uuidOfLimitSubject } from "./limit-reading.ts";
 import { changeableLimits, setLimits } from "./limit-values.ts";
 import { addNotice, addPersonalNotice } from "./notice-finding.ts";
 import { lockPerson } from "./person.ts";
-import { pageOf } from "./rows.ts";
+import { pageOf, shownId } from "./rows.ts";
 
 type Statements = Pick<Transaction, "query">;
 
@@ -65,7 +63,7 @@ export function limitRequests(
     findLimitRequest: (id) => find(db, id),
 
     async pageLimitRequests({ organizationId, personId, state, after, limit }) {
-      const rows = await db.query<Row>(
+      const rows = await db.query<StoredLimitRequest>(
         `${reading} where ($1::uuid is null or r.organization_id = $1) and ($2::uuid is null or r.person_id = $2)
            and ($3::text is null or ${stateOf} = $3) and ($4::uuid is null or r.id < $4) order by r.id desc limit $5`,
         [
@@ -143,66 +141,23 @@ const subjectNames = `case r.subject
   else coalesce(p.name, p.email) end`;
 
 const reading = `
-  select r.*, ${stateOf} as state_now, o.slug, coalesce(p.name, p.email) as person_name, ${subjectNames} as subject_name
+  select ${shownId("r.id", "lreq_")} as id, ${shownId("r.organization_id", "org_")} as "organizationId",
+    o.slug as organization, ${shownId("r.person_id", "per_")} as "personId", coalesce(p.name, p.email) as person, r.subject,
+    r.subject_id as "subjectId", ${subjectNames} as name, r.models, r.limit_name as "limit", r.value, r.asked, r.message,
+    ${shownId("r.request_id", "req_")} as "requestId", r.created_at as "createdAt", r.expires_at as "expiresAt",
+    ${stateOf} as state, r.decided_at as "decidedAt", r.decided_by as "decidedBy", r.granted, r.until, r.reason
   from limit_request r join organization o on o.id = r.organization_id join person p on p.id = r.person_id`;
 
-interface Row {
-  id: string;
-  organization_id: string;
-  slug: string;
-  person_id: string;
-  person_name: string | null;
-  subject: StandingSubject;
-  subject_id: string;
-  subject_name: string | null;
-  models: string;
-  limit_name: string;
-  value: number;
-  asked: number | null;
-  message: string;
-  request_id: string | null;
-  created_at: Date;
-  expires_at: Date;
-  state_now: LimitRequestState;
-  decided_at: Date | null;
-  decided_by: string | null;
-  granted: number | null;
-  until: Date | null;
-  reason: string | null;
-}
-
-const subjectPrefixes = { ...standingSubjects, person: "per_" } as const;
-
-function requestOf(row: Row): StoredLimitRequest {
-  return {
-    id: idOf(row.id, "lreq_"),
-    organizationId: idOf(row.organization_id, "org_"),
-    organization: row.slug,
-    personId: idOf(row.person_id, "per_"),
-    person: row.person_name,
-    subject: row.subject,
-    subjectId: idOf(row.subject_id, subjectPrefixes[row.subject]),
-    name: row.subject_name,
-    models: row.models,
-    limit: camelName(row.limit_name) as keyof Budget,
-    value: row.value,
-    asked: row.asked,
-    message: row.message,
-    requestId: row.request_id && idOf(row.request_id, "req_"),
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    state: row.state_now,
-    decidedAt: row.decided_at,
-    decidedBy: row.decided_by,
-    granted: row.granted,
-    until: row.until,
-    reason: row.reason,
-  };
-}
+/** The row with the subject's id in place of its UUID, and the name of the limit in place of the column's. */
+const requestOf = (row: StoredLimitRequest): StoredLimitRequest => ({
+  ...row,
+  subjectId: idOf(row.subjectId, idPrefixes[row.subject]),
+  limit: camelName(row.limit) as keyof Budget,
+});
 
 async function find(db: Statements, id: string): Promise<StoredLimitRequest | null> {
   const uuid = uuidOf(id, "lreq_");
-  const [row] = uuid === null ? [] : await db.query<Row>(`${reading} where r.id = $1`, [uuid]);
+  const [row] = uuid === null ? [] : await db.query<StoredLimitRequest>(`${reading} where r.id = $1`, [uuid]);
   return row ? requestOf(row) : null;
 }
 

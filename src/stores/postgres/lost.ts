@@ -1,6 +1,6 @@
 /** Finds confirmed records that the database no longer has, over SQL. */
 import { bare } from "../../core/store/ids.ts";
-import type { Confirmed, Look, LostReceipts, RecordedLosses, StoreServer } from "../../features/upkeep/store/lost.ts";
+import type { Confirmed, Look, LostReceipts, RecordedLosses } from "../../features/upkeep/store/lost.ts";
 import type { Database } from "./database.ts";
 
 /** The most receipts that one statement looks for. */
@@ -30,31 +30,17 @@ export async function lostOf(db: Pick<Database, "query">): Promise<RecordedLosse
   return row!;
 }
 
-interface LookRow {
-  ledger_id: string;
-  server: string | null;
-  timeline: number | null;
-  from_server: string | null;
-  from_timeline: number | null;
-  has: boolean;
-}
-
 async function look(db: Pick<Database, "query">, requestId: string | null): Promise<Look> {
-  const [row] = await db.query<LookRow>(lookSql, [requestId === null ? null : bare(requestId, "req_")]);
-  const { ledger_id, server, timeline, from_server, from_timeline, has } = row!;
-  return {
-    ledgerId: ledger_id,
-    place: placeOf(server, timeline),
-    movedFrom: placeOf(from_server, from_timeline),
-    has,
-  };
+  const [row] = await db.query<Look>(lookSql, [requestId === null ? null : bare(requestId, "req_")]);
+  return row!;
 }
 
-const placeOf = (server: string | null, timeline: number | null): StoreServer | null =>
-  server === null || timeline === null ? null : { server, timeline };
+/** SQL for a `StoreServer`; null if the server does not tell its timeline. */
+const serverOf = (row: string) =>
+  `case when num_nulls(${row}.server, ${row}.timeline) = 0 then json_build_object('server', ${row}.server, 'timeline', ${row}.timeline) end`;
 
 const lookSql = `
-  select l.ledger_id, p.server, p.timeline, was.server as from_server, was.timeline as from_timeline,
+  select l.ledger_id as "ledgerId", ${serverOf("p")} as place, ${serverOf("was")} as "movedFrom",
     $1::uuid is null or exists (select from usage_record r where r.request_id = $1) as has
   from usage_ledger l
   cross join lateral usage_place() p

@@ -38,13 +38,13 @@ export function mailSubscriptions(db: Database): Subscriptions {
       transact(db, async (tx) => {
         const [row] = await tx.query<Row>(`${reading} where r.id = $1::uuid for update of r`, [uuidIn(secret)]);
         if (!row) return null;
-        if (row.is_subscribed !== isSubscribed) {
+        if (row.isSubscribed !== isSubscribed) {
           const at = await storeNow(tx);
           await tx.query("update mail_recipient set unsubscribed_at = $2 where id = $1", [
             row.id,
             isSubscribed ? null : at,
           ]);
-          const owner = row.organization_id;
+          const { owner } = row;
           await appendAuditEntry(tx, at, {
             actor: "mail",
             action: isSubscribed ? "notice.subscribe" : "notice.unsubscribe",
@@ -58,21 +58,19 @@ export function mailSubscriptions(db: Database): Subscriptions {
   };
 }
 
-interface Row {
+interface Row extends Subscription {
   id: string;
-  organization_id: string | null;
-  organization: string | null;
-  address: string;
-  is_subscribed: boolean;
+  /** The UUID of the organization. */
+  owner: string | null;
 }
 
-const reading = `select r.id, r.organization_id, o.slug as organization, r.address, r.unsubscribed_at is null as is_subscribed
+const reading = `select r.id, r.organization_id as owner, o.slug as organization, r.address, r.unsubscribed_at is null as "isSubscribed"
   from mail_recipient r left join organization o on o.id = r.organization_id`;
 
 const uuidIn = (secret: string) => (/^[0-9a-f]{32}$/.test(secret) ? secret : null);
 
-const subscriptionOf = ({ organization, address, is_subscribed }: Row): Subscription => ({
+const subscriptionOf = ({ organization, address, isSubscribed }: Row): Subscription => ({
   organization,
   address,
-  isSubscribed: is_subscribed,
+  isSubscribed,
 });

@@ -3,9 +3,9 @@
  * same thing is reported to each destination once.
  */
 import type { Condition, NewNotice } from "../../features/notices/store/notice.ts";
-import { standingSubjects } from "../../features/telemetry/store/standing.ts";
 import type { Database, Transaction } from "./database.ts";
 import { expiresAt } from "./key-life.ts";
+import { idPrefixes } from "./limit-reading.ts";
 import { shownId } from "./rows.ts";
 import { standingsWithDestination } from "./standing.ts";
 
@@ -63,13 +63,7 @@ export async function findNotices(tx: Querying): Promise<void> {
   for (const finding of [shares, expiries]) await tx.query(finding);
 }
 
-/**
- * The prefixes of the ids of subjects. Clients know a person by the person's own id, and not by the id of the person's
- * subject in an organization.
- */
-const prefixes = Object.entries({ ...standingSubjects, person: "per_" }).map(
-  ([subject, prefix]) => `when '${subject}' then '${prefix}'`,
-);
+const prefixes = Object.entries(idPrefixes).map(([subject, prefix]) => `when '${subject}' then '${prefix}'`);
 
 /**
  * SQL for when the window would be full if use continued at its average rate. Null if the window ends before, or is

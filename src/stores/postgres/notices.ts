@@ -1,11 +1,11 @@
 /** The queue of notices, over SQL (docs/notices.md). */
-import { idOf } from "../../core/store/ids.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
-import type { DueNotice, NoticeForm, NoticeKind, NoticeQueue, Recipient } from "../../features/notices/store/notice.ts";
+import type { DueNotice, NoticeQueue } from "../../features/notices/store/notice.ts";
 import type { Database, Transaction } from "./database.ts";
 import { openedSecret, type SecretColumn, sealSecrets } from "./destination-secrets.ts";
 import { fleet } from "./fleet-reports.ts";
 import { addNotice, findNotices, keepConditions } from "./notice-finding.ts";
+import { shownId } from "./rows.ts";
 
 /**
  * A node that has not reported the result of a notice within this time counts as ended. The time is longer than any
@@ -109,41 +109,21 @@ const claiming = `
       select w.id from notice w join due on due.id = w.id where w.next_attempt_at <= store_now() and due.place <= $4
       order by due.place, w.next_attempt_at limit $1 for update of w skip locked)
     returning *)
-  select n.id, d.id as destination_id, d.organization_id, o.slug as organization, n.kind, n.details, n.created_at, n.attempts,
-    d.name as destination, p.id as person_id, coalesce(d.form, 'mail') as form, d.address, d.secret, ${recipients} as recipients
+  select 'notice_' || replace(n.id::text, '-', '') as id, d.id as "destinationUuid",
+    ${shownId("d.organization_id", "org_")} as "organizationId", o.slug as organization, n.kind, n.details,
+    n.created_at as "createdAt", n.attempts, coalesce(d.name, ${shownId("p.id", "per_")}) as destination,
+    coalesce(d.form, 'mail') as form, d.address, d.secret, ${recipients} as recipients
   from n left join notice_destination d on d.id = n.destination_id left join organization o on o.id = d.organization_id
     left join person p on p.id = n.person_id`;
 
-interface DueRow {
-  id: string;
-  destination_id: string | null;
-  organization_id: string | null;
-  organization: string | null;
-  kind: NoticeKind;
-  details: Record<string, unknown>;
-  created_at: Date;
-  attempts: number;
-  destination: string | null;
-  person_id: string | null;
-  form: NoticeForm;
-  address: string | null;
-  secret: string | null;
-  recipients: Recipient[];
+interface DueRow extends DueNotice {
+  destinationUuid: string | null;
 }
 
-function dueOf(
-  { id, destination_id, organization_id, created_at, destination, person_id, address, secret, ...rest }: DueRow,
-  sealing: Sealing | null,
-): DueNotice {
-  const opened = (column: SecretColumn, stored: string | null) =>
-    stored && destination_id && openedSecret(sealing, column, destination_id, stored);
-  return {
-    ...rest,
-    id: `notice_${id.replaceAll("-", "")}`,
-    organizationId: organization_id && idOf(organization_id, "org_"),
-    createdAt: created_at,
-    destination: destination ?? idOf(person_id!, "per_"),
-    address: opened("address", address),
-    secret: opened("secret", secret),
+function dueOf({ destinationUuid, ...due }: DueRow, sealing: Sealing | null): DueNotice {
+  const opened = (column: SecretColumn) => {
+    const stored = due[column];
+    return stored && destinationUuid && openedSecret(sealing, column, destinationUuid, stored);
   };
+  return { ...due, address: opened("address"), secret: opened("secret") };
 }

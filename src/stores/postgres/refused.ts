@@ -3,11 +3,11 @@
  * write them.
  */
 import type { LimitMet } from "../../core/inference/fault.ts";
-import { bare, idOf } from "../../core/store/ids.ts";
-import type { Operation } from "../../core/store/ledger.ts";
-import { type RefusedRequests, refused_per_second_max } from "../../core/store/refused.ts";
+import { bare } from "../../core/store/ids.ts";
+import { type RefusedRequest, type RefusedRequests, refused_per_second_max } from "../../core/store/refused.ts";
 import type { Database } from "./database.ts";
 import { personOfKey } from "./person-of-key.ts";
+import { shownId } from "./rows.ts";
 
 /** The most rows that one statement deletes, so that it blocks nobody. */
 const forgotten_max = 2_000;
@@ -33,25 +33,13 @@ export function refusedRequests(db: Pick<Database, "query">): RefusedRequests {
     async find(requestId) {
       const [row] = await db.query<RefusedRow>(finding, [bare(requestId, "req_")]);
       if (!row) return null;
-      return {
-        requestId: idOf(row.request_id, "req_"),
-        organizationId: idOf(row.organization_id, "org_"),
-        keyId: idOf(row.key_id, "key_"),
-        personId: personIdOf(row.person_id),
-        operation: row.operation,
-        model: row.model,
-        stream: row.stream,
-        errorCode: row.error_code,
-        message: row.error_message,
-        refusedAt: row.refused_at,
-        ...(row.limit_met && { limit: limitOf(row.limit_met) }),
-      };
+      const { limit, ...refusal } = row;
+      return { ...refusal, ...(limit && { limit: limitOf(limit) }) };
     },
     async personOf(keyId) {
-      const [key] = await db.query<Pick<RefusedRow, "person_id">>("select person_id from api_key where id = $1", [
-        bare(keyId, "key_"),
-      ]);
-      return personIdOf(key?.person_id ?? null);
+      const person = `select ${shownId("person_id", "per_")} as "personId" from api_key where id = $1`;
+      const [key] = await db.query<Pick<RefusedRow, "personId">>(person, [bare(keyId, "key_")]);
+      return key?.personId ?? null;
     },
     async forget() {
       const gone = await db.query(forgetting, [forgotten_max]);
@@ -60,18 +48,8 @@ export function refusedRequests(db: Pick<Database, "query">): RefusedRequests {
   };
 }
 
-interface RefusedRow {
-  request_id: string;
-  organization_id: string;
-  key_id: string;
-  person_id: string | null;
-  operation: Operation;
-  model: string | null;
-  stream: boolean | null;
-  error_code: string;
-  refused_at: Date;
-  error_message: string;
-  limit_met: KeptLimit | null;
+interface RefusedRow extends Omit<RefusedRequest, "limit"> {
+  limit: KeptLimit | null;
 }
 
 /** A limit in the form of its stored JSON. */
@@ -80,9 +58,11 @@ type KeptLimit = Omit<LimitMet, "resetAt"> & { resetAt?: string };
 const limitOf = ({ resetAt, ...limit }: KeptLimit): LimitMet =>
   resetAt === undefined ? limit : { ...limit, resetAt: new Date(resetAt) };
 
-const personIdOf = (uuid: string | null): string | null => (uuid === null ? null : idOf(uuid, "per_"));
-
-const finding = `select r.*, ${personOfKey("r")} as person_id from usage_refusal r where r.request_id = $1`;
+const finding = `
+  select ${shownId("r.request_id", "req_")} as "requestId", ${shownId("r.organization_id", "org_")} as "organizationId",
+    ${shownId("r.key_id", "key_")} as "keyId", ${shownId(personOfKey("r"), "per_")} as "personId", r.operation, r.model,
+    r.stream, r.error_code as "errorCode", r.error_message as message, r.limit_met as "limit", r.refused_at as "refusedAt"
+  from usage_refusal r where r.request_id = $1`;
 
 /**
  * Each refusal gets the next number within its second (`place`). If another node stores one with that number at the
