@@ -47,10 +47,6 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${plainJson(JSON.stringify(value, null, terminal.width === null ? undefined : 2))}\n`);
 }
 
-export interface VersionFlag {
-  ifVersion?: number;
-}
-
 export function versionOption(what: string): Option {
   return new Option("--if-version <n>", `only if the ${what} still has this version`).argParser(
     wholeNumber(1, 999_999_999),

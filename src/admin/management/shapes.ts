@@ -2,10 +2,7 @@
 import type { TSchema } from "typebox";
 import Type from "typebox";
 import { plainPattern } from "../../core/inference/plain-text.ts";
-import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
-import { nanos_max } from "../../core/store/ledger.ts";
 import type { Role } from "../../features/identity/store/operators.ts";
-import { eachLimit, limitNames } from "../store/shapes.ts";
 import type { CallerRole } from "./caller.ts";
 import * as parse from "./parse.ts";
 
@@ -61,12 +58,6 @@ export const duration = (description: string) =>
   Type.Codec(formed(/^[0-9]{1,9}[smhd]$/, "a duration such as 30m, 1h, or 7d, up to 365d, or 0s for none", description))
     .Decode(parse.duration)
     .Encode((ms) => `${Math.round(ms / 1000)}s`);
-
-/** A change of limits: a limit that is left out stays as it is. */
-export function limitChanges(description: string) {
-  const amount = () => Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: nanos_max })));
-  return Type.Object(eachLimit(amount), { description, propertyNames: oneOf(limitNames) });
-}
 
 /** The schema of a page of a list, with the cursor of the next page. */
 export function partOf<Item extends TSchema>(item: Item, $id: string) {

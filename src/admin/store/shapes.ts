@@ -2,7 +2,6 @@
  * The schemas of fields of stored things. The store and the verbs of management return a thing in one and the same
  * schema. Pure.
  */
-import type { TSchema } from "typebox";
 import Type from "typebox";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 
@@ -18,12 +17,3 @@ export const limitNames = [
   "concurrent_requests",
 ] as const;
 export type LimitName = (typeof limitNames)[number];
-export const eachLimit = <Schema extends TSchema>(schema: () => Schema) =>
-  Object.fromEntries(limitNames.map((name) => [name, schema()])) as Record<LimitName, Schema>;
-
-/** The limits of a plan, a key or a team. */
-export const limitFields = eachLimit(limit);
-export const Limits = Type.Object(limitFields, {
-  $id: "Limits",
-  description: "Those of windows in billionths of the currency.",
-});
