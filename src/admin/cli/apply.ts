@@ -18,9 +18,8 @@ import type { Management } from "../management/verbs.ts";
 import { type SecretsFolder, secretsFolder } from "./apply-secrets.ts";
 import { describeStep, shownStep, summaryOf } from "./apply-words.ts";
 import { withManagement } from "./connect.ts";
-import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printAnswer } from "./option.ts";
-import type { Services } from "./services.ts";
+import type { CommandContext, Services } from "./services.ts";
 
 interface ApplyOptions extends JsonFlag {
   file: string;

@@ -2,15 +2,15 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { grouped } from "../../core/inference/money.ts";
-import type { AuditEntry } from "../management/audit.ts";
 import type { Part } from "../management/page.ts";
 import { page_max } from "../management/shapes.ts";
 import type { Management } from "../management/verbs.ts";
+import type { NamedEntry } from "../store/administration.ts";
 import { type AuditLine, auditShown } from "../store/audit-chain.ts";
 import { headOf, headText, linesIn, proofOf, type VerifyOptions } from "./audit-proof.ts";
 import { withManagement } from "./connect.ts";
-import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
+import type { CommandContext } from "./services.ts";
 
 export function addAuditCommands(audit: Command, context: CommandContext): void {
   addExport(audit, context);
@@ -60,7 +60,7 @@ function addVerify(audit: Command, { services }: CommandContext): void {
 async function eachPart(manage: Management, after: number, take: (lines: AuditLine[]) => void): Promise<void> {
   let cursor: string | null = String(after);
   while (cursor !== null) {
-    const page: Part<AuditEntry> = await manage.pageAudit({ order: "oldest", limit: page_max, cursor });
+    const page: Part<NamedEntry> = await manage.pageAudit({ order: "oldest", limit: page_max, cursor });
     take(page.data.map(auditShown));
     cursor = page.nextCursor;
   }

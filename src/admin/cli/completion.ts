@@ -3,7 +3,7 @@
  * definitions of the commands.
  */
 import type { Command, Option } from "commander";
-import type { CommandContext } from "./context.ts";
+import type { CommandContext } from "./services.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 
@@ -38,42 +38,35 @@ function wordsAfter(program: Command): Words {
 
 const isServer = ({ long }: Option) => long === "--server";
 
-/** A `case` branch of the shell script for each command, by the typed words that are not options. */
-function casesOf(words: Words, line: (names: string) => string): string {
-  return [...words].map(([typed, names]) => `    "${typed}") ${line(names.join(" "))} ;;`).join("\n");
+/**
+ * The completion function of bash and zsh, with a `case` branch for each command, by the typed words that are not options.
+ * `before`: the expansion to the words before the one
+ * that is completed. `offer`: the line that offers names.
+ */
+const functionOf = (words: Words, before: string, offer: (names: string) => string) => `_sluice() {
+  local typed="" word
+  for word in "\${${before}}"; do
+    [[ $word == -* ]] || typed="\${typed:+$typed }$word"
+  done
+  while :; do
+    case "$typed" in
+${[...words].map(([typed, names]) => `    "${typed}") ${offer(names.join(" "))}; return ;;`).join("\n")}
+    esac
+    [[ $typed == *" "* ]] || return
+    typed="\${typed% *}"
+  done
 }
+`;
 
 const scripts: Record<(typeof shells)[number], (words: Words) => string> = {
-  bash: (words) => `_sluice() {
-  local typed="" word
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    [[ $word == -* ]] || typed="\${typed:+$typed }$word"
-  done
-  while :; do
-    case "$typed" in
-${casesOf(words, (names) => `COMPREPLY=($(compgen -W "${names}" -- "\${COMP_WORDS[COMP_CWORD]}")); return`)}
-    esac
-    [[ $typed == *" "* ]] || return
-    typed="\${typed% *}"
-  done
-}
-complete -o default -F _sluice sluice
+  bash: (words) => `${functionOf(
+    words,
+    "COMP_WORDS[@]:1:COMP_CWORD-1",
+    (names) => `COMPREPLY=($(compgen -W "${names}" -- "\${COMP_WORDS[COMP_CWORD]}"))`,
+  )}complete -o default -F _sluice sluice
 `,
   zsh: (words) => `#compdef sluice
-_sluice() {
-  local typed="" word
-  for word in "\${(@)words[2,CURRENT-1]}"; do
-    [[ $word == -* ]] || typed="\${typed:+$typed }$word"
-  done
-  while :; do
-    case "$typed" in
-${casesOf(words, (names) => `compadd -- ${names}; return`)}
-    esac
-    [[ $typed == *" "* ]] || return
-    typed="\${typed% *}"
-  done
-}
-# As a file in fpath, this is the function itself at its first call; else it is read by a shell that begins.
+${functionOf(words, "(@)words[2,CURRENT-1]", (names) => `compadd -- ${names}`)}# As a file in fpath, this is the function itself at its first call; else it is read by a shell that begins.
 if [[ $funcstack[1] == _sluice ]]; then _sluice "$@"; else compdef _sluice sluice; fi
 `,
   fish: (words) => `function __sluice_words

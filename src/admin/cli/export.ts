@@ -9,8 +9,8 @@ import { noOrganization } from "../management/context.ts";
 import type { Organization } from "../management/organizations.ts";
 import type { Management } from "../management/verbs.ts";
 import { withManagement } from "./connect.ts";
-import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, names, printJson } from "./option.ts";
+import type { CommandContext } from "./services.ts";
 
 interface ExportOptions extends JsonFlag {
   org?: string[];

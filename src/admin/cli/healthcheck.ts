@@ -1,7 +1,7 @@
 /** `sluice healthcheck`: is the server on this machine ready? Made for container images without curl. */
 import type { Command } from "commander";
-import type { CommandContext } from "./context.ts";
 import { localSettings, urlHost } from "./local-server.ts";
+import type { CommandContext } from "./services.ts";
 
 const answer_ms = 5000;
 

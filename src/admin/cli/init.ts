@@ -6,8 +6,8 @@ import type { InitEngine } from "../../config/init.ts";
 import { withSecrets } from "../../config/secret.ts";
 import { readFileBounded } from "../../config/source.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../core/upstream/codecs.ts";
-import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
+import type { CommandContext } from "./services.ts";
 
 export function addInitCommand(program: Command, { services }: CommandContext): void {
   program

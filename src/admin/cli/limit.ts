@@ -22,13 +22,12 @@ import { standingColumn, standingFacts } from "../management/standing.ts";
 import type { Management } from "../management/verbs.ts";
 import { type LimitName, limitNames } from "../store/shapes.ts";
 import { withManagement } from "./connect.ts";
-import type { CommandContext } from "./context.ts";
 import { withSignIn } from "./limit-request.ts";
 import { type NamedSubject, subjectNamed } from "./limit-subject.ts";
 import { typedLimits } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, printJson, versionOption } from "./option.ts";
 import { printSaid } from "./said.ts";
-import type { Services } from "./services.ts";
+import type { CommandContext, Services } from "./services.ts";
 import { addVerbCommands } from "./verb-command.ts";
 
 interface Options extends JsonFlag {
@@ -140,32 +139,18 @@ export function instantTyped(text: string, now_ms: number): string {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + days)).toISOString();
 }
 
-const verbs = {
-  org: {
-    read: (manage: Management, { id }: NamedSubject) => manage.findOrganizationLimits({ organization: id }),
-    change: (manage: Management, { id }: NamedSubject, changes: never) =>
-      manage.updateOrganizationLimits({ ...(changes as object), organization: id }),
-  },
-  team: {
-    read: (manage: Management, { id }: NamedSubject) => manage.findTeamLimits({ team: id }),
-    change: (manage: Management, { id }: NamedSubject, changes: never) =>
-      manage.updateTeamLimits({ ...(changes as object), team: id }),
-  },
-  key: {
-    read: (manage: Management, { id }: NamedSubject) => manage.findKeyLimits({ id }),
-    change: (manage: Management, { id }: NamedSubject, changes: never) =>
-      manage.updateKeyLimits({ ...(changes as object), id }),
-  },
-  person: {
-    read: (manage: Management, { id, organization }: NamedSubject) =>
-      manage.findPersonLimits({ person: id, organization }),
-    change: (manage: Management, { id, organization }: NamedSubject, changes: never) =>
-      manage.updatePersonLimits({ ...(changes as object), person: id, organization }),
-  },
-};
+/** For each kind of subject, its word in the names of the verbs, and the members of their inputs that name it. */
+const subjects = {
+  org: { word: "Organization", inputOf: ({ id }: NamedSubject) => ({ organization: id }) },
+  team: { word: "Team", inputOf: ({ id }: NamedSubject) => ({ team: id }) },
+  key: { word: "Key", inputOf: ({ id }: NamedSubject) => ({ id }) },
+  person: { word: "Person", inputOf: ({ id, organization }: NamedSubject) => ({ person: id, organization }) },
+} as const;
 
-const read = (manage: Management, named: NamedSubject): Promise<SubjectLimitsShown> =>
-  verbs[named.kind].read(manage, named);
+function read(manage: Management, named: NamedSubject): Promise<SubjectLimitsShown> {
+  const { word, inputOf } = subjects[named.kind];
+  return manage[`find${word}Limits`](inputOf(named) as never);
+}
 
 async function change(
   services: Services,
@@ -177,7 +162,8 @@ async function change(
   const given = { ...changes, ...(ifVersion === undefined ? {} : { version: ifVersion }) };
   const answer = await withManagement(services, async (manage) => {
     const named = await subjectNamed(manage, words, org);
-    return verbs[named.kind].change(manage, named, given as never);
+    const { word, inputOf } = subjects[named.kind];
+    return manage[`update${word}Limits`]({ ...given, ...inputOf(named) } as never);
   });
   print(services, options, answer);
 }

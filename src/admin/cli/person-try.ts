@@ -6,8 +6,8 @@ import { verifiedAssertion } from "../../features/identity/assertions.ts";
 import { issuerClients } from "../../features/identity/issuer-clients.ts";
 import { judged, subjectIn } from "../../features/identity/rules.ts";
 import type { Facts } from "../management/command.ts";
-import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printAnswer } from "./option.ts";
+import type { CommandContext } from "./services.ts";
 import { facts } from "./table.ts";
 
 const token_bytes_max = 64 * 1024;

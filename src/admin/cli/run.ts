@@ -10,7 +10,6 @@ import { addAgentCommands, agentNames, withoutAgentsOptions } from "./agents/com
 import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
-import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
@@ -18,7 +17,7 @@ import { addInitCommand } from "./init.ts";
 import { addLimitCommands } from "./limit.ts";
 import { addPersonTryCommand } from "./person-try.ts";
 import { addServerCommands } from "./server.ts";
-import type { Services } from "./services.ts";
+import type { CommandContext, Services } from "./services.ts";
 import { addSignInCommands } from "./sign-in/commands.ts";
 import { oneLine } from "./terminal.ts";
 import { addTryCommand } from "./try.ts";

@@ -4,9 +4,8 @@ import { type Command, Option } from "commander";
 import { workers_max } from "../../config/settings/sections.ts";
 import { compact } from "../../core/protocol/json.ts";
 import { runningServer } from "./connect.ts";
-import type { CommandContext } from "./context.ts";
 import { duration, type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
-import type { Migrations, Services } from "./services.ts";
+import type { CommandContext, Migrations, Services } from "./services.ts";
 import { socketMigrations } from "./socket.ts";
 
 const document_files = { api: "openapi.json", management: "management.json" };

@@ -9,6 +9,13 @@ import type { SeenCertificate } from "./certificates.ts";
 import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
 
+/** The context that every command gets. */
+export interface CommandContext {
+  services: Services;
+  /** Sets the exit code, for a command that succeeds and yet ends with a code other than 0. */
+  exitWith: (code: number) => void;
+}
+
 /** The names of the migrations that were applied, and of those of a newer version that the database has beside them. */
 export interface Migrations {
   applied: string[];

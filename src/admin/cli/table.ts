@@ -5,7 +5,6 @@
 import Table from "cli-table3";
 import { plain } from "../../core/inference/plain-text.ts";
 import type { Column, Facts } from "../management/command.ts";
-import { bar } from "./bar.ts";
 import { painted, type Terminal } from "./terminal.ts";
 
 const gap = 2;
@@ -29,6 +28,21 @@ const narrow_max = 110;
 
 function cellOf<Row>({ cell, bar: drawn }: Column<Row>, row: Row, now_ms: number, isNarrow: boolean): string {
   return drawn ? bar(drawn.cells[isNarrow ? 0 : 1], drawn.of(row)) : plain(cell(row, now_ms));
+}
+
+/**
+ * A bar of cells: first the cells for usage, then for amounts that running requests hold, then free cells. Any usage
+ * fills at least one cell.
+ */
+export function bar(
+  cells: number,
+  { used, held, limit }: { used: number; held: number; limit: number | null },
+): string {
+  if (limit === null) return "·".repeat(cells);
+  const upTo = (nanos: number) => Math.min(cells, Math.max(nanos > 0 ? 1 : 0, Math.floor((nanos / limit) * cells)));
+  const full = upTo(used);
+  const taken = Math.max(full, upTo(used + held));
+  return "█".repeat(full) + "▒".repeat(taken - full) + "░".repeat(cells - taken);
 }
 
 /** The table as a grid. Null if the screen is too narrow even for the columns that cannot be left out. */

@@ -7,9 +7,9 @@ import type { Command } from "commander";
 import { grouped } from "../../core/inference/money.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { Column } from "../management/command.ts";
-import type { CommandContext } from "./context.ts";
 import { localSettings, urlHost } from "./local-server.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
+import type { CommandContext } from "./services.ts";
 import { table } from "./table.ts";
 import { addCheckCommand } from "./upstream-check.ts";
 

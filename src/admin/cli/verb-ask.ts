@@ -4,13 +4,13 @@
  */
 import type { Command } from "commander";
 import type { Confirmation, Flag, FlagQuestion } from "../management/command.ts";
+import { ManagementError } from "../management/error.ts";
 import { allOf, type Part } from "../management/page.ts";
 import type { Verb } from "../management/verb.ts";
 import { type Management, verbs } from "../management/verbs.ts";
 import { withManagement } from "./connect.ts";
 import { type JsonFlag, missing } from "./option.ts";
 import type { Services } from "./services.ts";
-import { validator } from "./validator.ts";
 import type { Given } from "./verb-option.ts";
 
 /**
@@ -18,7 +18,7 @@ import type { Given } from "./verb-option.ts";
  * a usage error.
  */
 export async function askMissing(services: Services, command: Command, verb: Verb, given: Given): Promise<Given> {
-  const open = Object.entries(verb.command!.takes as Record<string, Flag>).filter(
+  const open = Object.entries((verb.command!.takes ?? {}) as Record<string, Flag>).filter(
     ([member, { asks }]) => asks && given[member] === undefined,
   );
   const mayAsk = services.terminal.interactive && !command.opts<JsonFlag>().json;
@@ -32,8 +32,7 @@ export async function askMissing(services: Services, command: Command, verb: Ver
 
 async function asked(services: Services, { message, from }: FlagQuestion, verb: Verb, member: string): Promise<string> {
   if (!from) {
-    const check = validator((text) => verb.take({ ...verb.example.takes, [member]: text }));
-    return (await services.prompts()).text({ message, check });
+    return (await services.prompts()).text({ message, check: (text) => problemOf(verb, member, text) });
   }
   const items = await withManagement(services, (manage) =>
     allOf((page) => (manage[from.list.name as keyof Management] as unknown as List)(page)),
@@ -44,6 +43,17 @@ async function asked(services: Services, { message, from }: FlagQuestion, verb: 
 }
 
 type List = (page: object) => Promise<Part<unknown>>;
+
+/** The message with which the verb refuses the text as the value of the member; null: the verb takes the text. */
+function problemOf(verb: Verb, member: string, text: string): string | null {
+  try {
+    verb.take({ ...verb.example.takes, [member]: text });
+    return null;
+  } catch (thrown) {
+    if (thrown instanceof ManagementError) return thrown.message;
+    throw thrown;
+  }
+}
 
 /**
  * Asks for the confirmation. Throws an Error unless the answer is yes. While the question waits for an answer, no

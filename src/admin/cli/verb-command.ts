@@ -6,15 +6,14 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import { encode } from "../../core/schema/codec.ts";
 import type { ListCommand, ThingCommand } from "../management/command.ts";
-import { allOf, firstOf, type Part } from "../management/page.ts";
+import { allOf, type Part } from "../management/page.ts";
 import type { Verb } from "../management/verb.ts";
 import { type Management, verbs } from "../management/verbs.ts";
 import { withManagement } from "./connect.ts";
-import type { CommandContext } from "./context.ts";
 import { planLimitOption } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, printJson, versionOption } from "./option.ts";
 import { printSaid } from "./said.ts";
-import type { Services } from "./services.ts";
+import type { CommandContext, Services } from "./services.ts";
 import { table } from "./table.ts";
 import { askMissing, confirm } from "./verb-ask.ts";
 import { argumentsOf, type Given, givenBy, optionsOf, type VerbArguments } from "./verb-option.ts";
@@ -120,12 +119,9 @@ async function run(
 async function answered(call: Call, { command }: Verb, given: Given): Promise<unknown> {
   const { parts, order } = (command ?? {}) as Partial<ListCommand<Given, unknown>>;
   const part = (page: object) => call({ ...given, ...page }) as Promise<Part<unknown>>;
-  if (parts === "enough") {
-    const { limit, cursor } = given as { limit: number; cursor?: string };
-    return { data: await firstOf(part, limit, cursor), nextCursor: null };
-  }
-  if (parts !== "all") return call(given);
-  const items = await allOf(part);
+  if (parts === undefined) return call(given);
+  const { limit, cursor } = given as { limit?: number; cursor?: string };
+  const items = await allOf(part, limit, cursor);
   return { data: order ? order(items) : items, nextCursor: null };
 }
 

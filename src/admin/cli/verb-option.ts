@@ -32,7 +32,7 @@ export interface VerbArguments {
 const isOption = ({ flag }: Flag) => flag.startsWith("-");
 
 export function argumentsOf(verb: Verb): VerbArguments {
-  const all = Object.entries(verb.command!.takes as Record<string, Flag>).map(
+  const all = Object.entries((verb.command!.takes ?? {}) as Record<string, Flag>).map(
     ([member, flag]): MemberFlag => ({ ...flag, member, shape: shapeOf(verb, member) }),
   );
   const places = all.flatMap((one): FlagTarget[] => {

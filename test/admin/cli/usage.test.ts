@@ -1,6 +1,6 @@
 /** The commands for plans, calendars, extra usage, usage and requests, run by an operator. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { bar } from "../../../src/admin/cli/bar.ts";
+import { bar } from "../../../src/admin/cli/table.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { Admit } from "../../../src/core/store/ledger.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";

@@ -1,7 +1,6 @@
 /** `sluice claude`, `codex`, `opencode`: start a coding agent that is signed in. No file is changed. */
 import type { Command } from "commander";
-import type { CommandContext } from "../context.ts";
-import type { Services } from "../services.ts";
+import type { CommandContext, Services } from "../services.ts";
 import { accessTo } from "../sign-in/access.ts";
 import { serverAt } from "../sign-in/commands.ts";
 import type { Agent } from "./agent.ts";
