@@ -108,7 +108,7 @@ function kindOf(shape: Shape & { "x-must-be"?: string }): MemberEntry["kind"] {
   return shape["x-must-be"]?.startsWith("an instant") ? "day" : "text";
 }
 
-function commandOf({ words, takes, limits, confirms }: NonNullable<Verb["command"]>): CommandEntry {
+function commandOf({ words, takes = {}, limits, confirms }: NonNullable<Verb["command"]>): CommandEntry {
   const flags = Object.entries(takes as Record<string, Flag>).map(([member, { flag, none, words }]) => [
     snakeName(member),
     { flag, none: typeof none === "object" ? none.flag : (none ?? null), words: words ?? {} },

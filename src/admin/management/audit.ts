@@ -1,64 +1,31 @@
 /** The audit log: who did what, chained by hash. */
 import Type from "typebox";
-import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { count, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { minute } from "../../core/time/written.ts";
-import type { Administration, AuditQuery } from "../store/administration.ts";
-import { id, instant } from "../store/shapes.ts";
+import { type Administration, type AuditQuery, NamedEntry } from "../store/administration.ts";
+import { exampleOf } from "../store/example.ts";
 import { type Column, flag } from "./command.ts";
 import { examples, limitIn, partOf, partOfNumbers, readers, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Audit");
 
-export const AuditEntry = Type.Object(
-  {
-    number: Type.Integer({ minimum: 1, description: "Without gaps." }),
-    at: instant("When it was done."),
-    actor: Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." }),
-    actor_name: nullable(Type.String({ description: "The name that a person who acted has now." })),
-    address: nullable(Type.String({ description: "Where it was asked from. Null: on the node." })),
-    action: Type.String(),
-    organization_id: nullable(id("org")),
-    organization: nullable(Type.String({ description: "Its slug now." })),
-    subject: Type.String({ description: "The id of what it was done to." }),
-    subject_name: nullable(Type.String({ description: "The name that it has now. Null: it is gone, or has none." })),
-    details: Type.Record(Type.String(), Type.Unknown(), {
-      description: "What changed; `before` is what it was. No secrets.",
-    }),
-    names: Type.Record(Type.String(), Type.String(), {
-      description:
-        "The names that things in `details` have now, by their IDs. What is gone or has no name is not in it.",
-    }),
-    hash: nullable(
-      Type.String({
-        pattern: "^[0-9a-f]{64}$",
-        description: "SHA-256 over the hash of the entry before and this one. Null: from before the chain.",
-      }),
-    ),
-  },
-  { $id: "AuditEntry" },
-);
-export type AuditEntry = Value<typeof AuditEntry>;
-export const AuditEntries = partOf(AuditEntry, "AuditEntries");
+export const AuditEntries = partOf(NamedEntry, "AuditEntries");
 
-const example: AuditEntry = {
+export const exampleEntry = exampleOf(NamedEntry, {
   number: 42,
-  at: examples.at,
   actor: "operator:ann",
-  actorName: null,
   address: "192.0.2.7",
   action: "organization.plan",
-  organizationId: examples.organization,
   organization: "acme",
   subject: examples.organization,
   subjectName: "acme",
   details: { plan: "pro", before: "starter" },
-  names: {},
   hash: examples.hash,
-};
+});
 
-const auditColumns: Column<AuditEntry>[] = [
+const auditColumns: Column<NamedEntry>[] = [
   { head: "WHEN (UTC)", cell: (entry) => minute(entry.at) ?? "" },
   { head: "WHO", cell: (entry) => entry.actorName ?? entry.actor },
   { head: "WHAT", cell: (entry) => entry.action, breaks: true },
@@ -66,7 +33,7 @@ const auditColumns: Column<AuditEntry>[] = [
   { head: "DETAILS", cell: detailsOf, breaks: true, optional: true },
 ];
 
-function detailsOf({ details }: AuditEntry): string {
+function detailsOf({ details }: NamedEntry): string {
   return Object.entries(details)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
@@ -91,7 +58,7 @@ export const auditVerbs = [
       order: Type.Optional(oneOf(["newest", "oldest"], { "x-must-be": "newest or oldest" })),
     }),
     answers: AuditEntries,
-    example: { takes: {}, answer: { data: [example], nextCursor: "42" } },
+    example: { takes: {}, answer: { data: [exampleEntry], nextCursor: "42" } },
     command: {
       words: "audit list",
       description: "list administrative actions, newest first",
@@ -102,7 +69,6 @@ export const auditVerbs = [
       },
       columns: auditColumns,
       none: "The audit log is empty.\n",
-      parts: "one",
     },
     async act({ administration, narrowedTo }, input) {
       const { actor, action, subject, order } = input;
@@ -124,7 +90,6 @@ export const auditVerbs = [
     command: {
       words: "audit head",
       description: "print the head of the log's chain; keep it elsewhere, for audit verify",
-      takes: {},
       says: ({ number, hash }) => `${number}:${hash}\n`,
     },
     act: ({ administration }) => administration.auditHead(),

@@ -1,9 +1,10 @@
 /** Calendars of organizations: the time zone by which their weeks and months begin (docs/design/usage.md, Calendars). */
 
 import Type from "typebox";
-import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
+import type { Given } from "../../core/schema/codec.ts";
 import { instantIn, instant as instantWritten, isZone } from "../../core/time/written.ts";
-import { type Calendar, weekDays } from "../store/calendar.ts";
+import { Calendar } from "../store/calendar.ts";
 import type { Organization } from "../store/organization.ts";
 import { instant } from "../store/shapes.ts";
 import { type Facts, flag } from "./command.ts";
@@ -15,27 +16,17 @@ import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Organizations");
 
-const zone = () => words("A name of the IANA time zone database, such as Europe/Berlin.");
-const weekStarts = () =>
-  oneOf([...weekDays], { description: "The day on which a week begins, at the start of the day." });
-const monthStarts = () =>
-  Type.Integer({
-    minimum: 1,
-    maximum: 31,
-    description: "The day on which a month begins; in a shorter month, its last day.",
-  });
-
-export const CalendarShape = Type.Object(
-  { zone: zone(), week_starts: weekStarts(), month_starts: monthStarts() },
-  { description: "By which weeks and months begin, in the place of the anchor." },
-);
+export const zone = words("A name of the IANA time zone database, such as Europe/Berlin.");
+const { week_starts, month_starts } = Calendar.properties;
 
 /** The members of a verb's input that set a calendar. `month_starts` without a zone keeps the current zone. */
 export const calendarMembers = {
-  zone: Type.Optional(nullable(zone())),
-  week_starts: Type.Optional(nullable(weekStarts())),
-  month_starts: Type.Optional(nullable(monthStarts())),
+  zone: Type.Optional(nullable(zone)),
+  week_starts: Type.Optional(nullable(week_starts)),
+  month_starts: Type.Optional(nullable(month_starts)),
 };
+const CalendarInput = Type.Object(calendarMembers);
+type CalendarInput = Given<typeof CalendarInput>;
 
 export const calendarFlags = {
   zone: flag("--zone <zone>", "time zone by whose clocks weeks and months begin, such as Europe/Berlin"),
@@ -45,12 +36,6 @@ export const calendarFlags = {
   },
   monthStarts: flag("--month-starts <day>", "day on which a month begins, 1 to 31 (default: 1)"),
 } as const;
-
-interface CalendarInput {
-  zone?: string | null | undefined;
-  weekStarts?: Calendar["weekStarts"] | null | undefined;
-  monthStarts?: number | null | undefined;
-}
 
 export const isCalendarGiven = ({ zone, weekStarts, monthStarts }: CalendarInput) =>
   zone != null || weekStarts != null || monthStarts != null;
@@ -93,7 +78,7 @@ const Zones = Type.Object(
   {
     data: Type.Array(
       Type.Object({
-        zone: zone(),
+        zone,
         offsets: Type.Array(
           Type.Object({
             from: instant("From when its clocks are so far ahead."),
@@ -127,13 +112,11 @@ export const calendarVerbs = [
     command: {
       words: "org zones",
       description: "list the time zones of organizations, and when their clocks change in the coming year",
-      takes: {},
       columns: [
         { head: "ZONE", cell: ({ zone }) => zone },
         { head: "CLOCKS CHANGE", cell: ({ zone, offsets }) => changesIn(zone, offsets), breaks: true },
       ],
       none: "No organization has a time zone.\n",
-      parts: "one",
     },
     act: async ({ administration }) => ({ data: await administration.zones() }),
   }),

@@ -112,8 +112,8 @@ interface Declared<Given, Answer> {
   /** The command's name, as typed after the program's: `team create`. */
   words: string;
   description: string;
-  /** The flag for each member of the input, in the order in which the help lists them. */
-  takes: { readonly [Member in keyof Given]?: Flag };
+  /** The flag for each member of the input, in the order in which the help lists them; absent: there are no flags. */
+  takes?: { readonly [Member in keyof Given]?: Flag };
   /** The option `--limit`, if each limit is a separate member of the input. */
   limits?: Flag;
   /** The options of which the command needs at least one, in words. */
@@ -151,10 +151,10 @@ export interface ListCommand<Given, Item> extends Declared<Given, unknown> {
   /** A sentence below the table; null: there is nothing to add. */
   after?: (items: readonly Item[], now_ms: number) => string | null;
   /**
-   * How many parts (pages) of the list are read. `one`: the first page. `all`: every page; then all items are sorted by
-   * `order`. `enough`: pages until there are as many items as the limit says.
+   * How many pages of the list are read. `all`: every page, or pages until there are as many items as the option
+   * `--limit` says; then the items are sorted by `order`. Absent: one page.
    */
-  parts: "all" | "enough" | "one";
+  parts?: "all";
   order?: (items: readonly Item[]) => Item[];
 }
 

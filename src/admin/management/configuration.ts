@@ -62,7 +62,6 @@ export const configurationVerbs = [
     command: {
       words: "config show",
       description: "show the configuration in force as JSON, without secrets",
-      takes: {},
       says: (shown) => `${JSON.stringify(shown, null, 2)}\n`,
     },
     async act({ configuration }) {

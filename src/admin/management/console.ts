@@ -32,7 +32,6 @@ export const consoleVerbs = [
     command: {
       words: "console",
       description: "print a link that opens the console once, signed in; for a server on this machine",
-      takes: {},
       says: ({ url }) => `${url}\n`,
       notes: ({ expiresAt }) => `It opens the console once, until ${minute(expiresAt)} UTC.\n`,
     },

@@ -3,6 +3,7 @@ import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
+import { exampleOf } from "../store/example.ts";
 import { id, instant } from "../store/shapes.ts";
 import { examples, partOf } from "./shapes.ts";
 
@@ -117,25 +118,19 @@ export const Fleet = Type.Object(
 );
 export type Fleet = Value<typeof Fleet>;
 
-export const exampleNode: Node = {
+export const exampleNode = exampleOf(Node, {
   name: "gateway-1:8080",
   id: "0193a3b4-5c6d-7e8f-9a0b-1c2d3e4f5a6b",
-  state: "ready",
   problems: [],
   version: "0.2.0 (0123456789ab)",
   configuration: "7d9f3c1a2b4e5f60",
-  configurationDiffers: false,
-  startedAt: examples.at,
-  certificateExpiresAt: null,
   silent_ms: 800,
   workers: 1,
   workersWanted: 1,
   inputTokensPerSecond: 5200.5,
   outputTokensPerSecond: 910.2,
   requestsPerSecond: 3.1,
-  failuresPerSecond: 0,
   running: 42,
-  waiting: 0,
   firstPartP50_ms: 310,
   firstPartP95_ms: 1240,
   engines: [
@@ -149,10 +144,9 @@ export const exampleNode: Node = {
       requests_max: 64,
     },
   ],
-  enginesLeftOut: 0,
-};
+});
 
-export const exampleFleet: Fleet = {
+export const exampleFleet = exampleOf(Fleet, {
   nodes: { ready: 3, notReady: 0, draining: 0, silent: 0 },
   versions: [{ version: exampleNode.version, nodes: 3 }],
   configurations: [{ configuration: exampleNode.configuration, nodes: 3 }],
@@ -160,13 +154,10 @@ export const exampleFleet: Fleet = {
   inputTokensPerSecond: 15_600.4,
   outputTokensPerSecond: 2730.9,
   requestsPerSecond: 9.2,
-  failuresPerSecond: 0,
   running: 126,
-  waiting: 0,
   firstPartP50_ms: 310,
   firstPartP95_ms: 1240,
   engines: exampleNode.engines,
-  enginesLeftOut: 0,
   nearest: [
     {
       organization: "acme",
@@ -177,4 +168,4 @@ export const exampleFleet: Fleet = {
       resetAt: examples.at,
     },
   ],
-};
+});

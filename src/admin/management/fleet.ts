@@ -49,11 +49,9 @@ export const fleetVerbs = [
     command: {
       words: "node list",
       description: "list the nodes that serve, with their state and load",
-      takes: {},
       columns: nodeColumns,
       none: "No node serves.\n",
       after: (nodes, now_ms) => warningsOf(nodes, now_ms).join("\n") || null,
-      parts: "one",
     },
     act: async ({ fleet }) => ({ data: nodesOf(await fleet.listProcesses()), nextCursor: null }),
   }),
@@ -71,7 +69,6 @@ export const fleetVerbs = [
     command: {
       words: "fleet",
       description: "sum up all serving nodes: load, engines, and warnings",
-      takes: {},
       says: fleetSaid,
     },
     live: { event: "fleet", every_ms: 600 },

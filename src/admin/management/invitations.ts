@@ -7,8 +7,14 @@ import { idOf } from "../../core/store/ids.ts";
 import { memberRoles } from "../../core/store/people.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
 import { lowered } from "../../features/identity/rules.ts";
-import { invitation_days, invitationStates, openInvitations_max, type StoredInvitation } from "../store/invitations.ts";
-import { id, instant } from "../store/shapes.ts";
+import { exampleOf } from "../store/example.ts";
+import {
+  invitation_days,
+  invitationFields,
+  invitationStates,
+  openInvitations_max,
+  type StoredInvitation,
+} from "../store/invitations.ts";
 import { type Column, type Facts, flag, required } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
@@ -22,30 +28,10 @@ import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("People");
 
-export const Invitation = Type.Object(
-  {
-    id: id("inv"),
-    organization_id: id("org"),
-    organization: Type.String({ description: "The organization's slug." }),
-    team_id: nullable(id("team")),
-    team: nullable(Type.String({ description: "Its name. Null: none, or it is gone." })),
-    role: oneOf([...memberRoles]),
-    issuer: Type.String({ description: "The issuer that must have verified the address." }),
-    email: Type.String({ description: "Without capital letters." }),
-    limits: nullable(LimitValue),
-    created_at: instant("When it was made."),
-    created_by: Type.String({ description: "Who invites." }),
-    expires_at: instant("From then on it cannot be taken."),
-    state: oneOf([...invitationStates]),
-    ended_at: nullable(instant("When it was taken or revoked, or expired.")),
-    ended_by: nullable(Type.String({ description: "The actor; `service` where a sign-in took it." })),
-    person_id: nullable(id("per")),
-  },
-  {
-    $id: "Invitation",
-    description: "The first who signs in by the issuer with this verified address gets the membership.",
-  },
-);
+export const Invitation = Type.Object(invitationFields(nullable(LimitValue)), {
+  $id: "Invitation",
+  description: "The first who signs in by the issuer with this verified address gets the membership.",
+});
 type Invitation = Value<typeof Invitation>;
 
 const oneId = formed(
@@ -59,24 +45,16 @@ const address = formed(
   "The address, in ASCII. Capital and small letters are the same; nothing else is.",
 );
 const exampleId = `inv_${"0".repeat(31)}8`;
-const example: Invitation = {
+const example = exampleOf(Invitation, {
   id: exampleId,
-  organizationId: examples.organization,
   organization: "acme",
-  teamId: examples.team,
   team: "research",
-  role: "member",
   issuer: "https://login.example",
   email: "ann@example.com",
-  limits: null,
-  createdAt: examples.at,
   createdBy: "operator:lea",
   expiresAt: new Date(examples.at.getTime() + invitation_days * 86_400_000),
-  state: "open",
-  endedAt: null,
-  endedBy: null,
   personId: null,
-};
+});
 
 export const invitationVerbs = [
   verb({

@@ -2,8 +2,7 @@
 
 import Type from "typebox";
 import { secretOf } from "../../core/auth/credential.ts";
-import { plainPattern } from "../../core/inference/plain-text.ts";
-import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { scopes } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { exampleOf } from "../store/example.ts";
@@ -14,14 +13,14 @@ import { isClosed, type ManagedCatalog, type ManagementContext, noKey, reusedKey
 import { newSecret } from "./credential.ts";
 import { fail } from "./error.ts";
 import { Key, keyFlag, NewKey, oneKey } from "./key.ts";
-import { changeOf, newKeyOf } from "./key-change.ts";
+import { allow_from, changeOf, keyChanges, labels, modelList, newKeyOf, owner, scopeList } from "./key-change.ts";
 import { keyFacts, newKeySaid } from "./key-words.ts";
 import { limitValueChanges } from "./limit-shape.ts";
 import { newLimits } from "./limits.ts";
 import { pageOrganizations } from "./organizations.ts";
 import * as parse from "./parse.ts";
 import { personIdOf, personNamed } from "./person-named.ts";
-import { entry, examples, keepers, managers, moment, name, words } from "./shapes.ts";
+import { examples, keepers, managers, moment, name, words } from "./shapes.ts";
 import { withStanding } from "./standing.ts";
 import { noTeam, teamNamed } from "./team.ts";
 import { choiceOf, someChange, verbsOf } from "./verb.ts";
@@ -29,29 +28,6 @@ import { changed, type VersionedKind } from "./version.ts";
 
 const verb = verbsOf("Keys");
 
-const owner = Type.Optional(nullable(name("The owner, as free text.")));
-const allow_from = Type.Optional(
-  nullable(
-    Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: plainPattern }), {
-      minItems: 1,
-      maxItems: 100,
-      description: "Addresses and networks of its clients, such as `10.0.0.0/8`. Null: all.",
-    }),
-  ),
-);
-const scopeList = (description?: string) =>
-  Type.Array(oneOf([...scopes]), { minItems: 1, maxItems: 10, ...(description ? { description } : {}) });
-const modelList = (description: string) => Type.Array(entry(), { minItems: 1, maxItems: 1000, description });
-const labels = (options: { description?: string; maxProperties?: number }) =>
-  Type.Optional(
-    Type.Record(Type.String(), nullable(name("Its text.")), {
-      propertyNames: Type.String({
-        pattern: "^[a-z0-9][a-z0-9._/-]{0,62}$",
-        "x-must-be": "1 to 63 lowercase letters, digits, and . _ - /, with a letter or digit first",
-      }),
-      ...options,
-    }),
-  );
 const ownerFlag = flag("--owner <owner>", "the owner, as free text");
 
 export const createKey = verb({
@@ -179,13 +155,7 @@ export const updateKey = verb({
   takes: Type.Object(
     {
       ...oneKey,
-      name: Type.Optional(name("What it is for.")),
-      scopes: Type.Optional(scopeList()),
-      models: Type.Optional(nullable(modelList("IDs of models. Null: every model."))),
-      expires_at: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC. Null: never."))),
-      owner,
-      labels: labels({ description: "Labels that are not named stay; null takes one away." }),
-      allow_from,
+      ...keyChanges,
       team: Type.Optional(nullable(words("ID or name of a team of its organization. Null: none."))),
     },
     someChange,

@@ -1,37 +1,64 @@
 /** A change of limits as an administrator gives it, and the rules for such changes. Pure. */
 
+import Type from "typebox";
 import type { Currency } from "../../core/inference/money.ts";
-import { snakeName } from "../../core/schema/codec.ts";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
+import { snakeName, type Value } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { not_limited, raisedTo } from "../../core/store/rates.ts";
 import { budgetNames, noBudget } from "../store/budget.ts";
 import type { LimitsChange, NewRaise, Raise, SubjectLimits } from "../store/limits.ts";
 import { fail } from "./error.ts";
-import { type LimitValueChanges, limitInWords, valueAfter, valueShown } from "./limit-shape.ts";
+import { type LimitValueChanges, limitInWords, limitValueChanges, valueAfter, valueShown } from "./limit-shape.ts";
 import { knownPattern } from "./model-patterns.ts";
 import * as parse from "./parse.ts";
+import { modelPattern, moment, words } from "./shapes.ts";
 
 const day_ms = 86_400_000;
 const raise_max_days = 366;
-export const patterns_max = 8;
+const patterns_max = 8;
 
-/** A change of limits. A field that is left out stays as it is; null removes all limits of the field. */
-export interface LimitChanges {
-  own?: LimitValueChanges | null | undefined;
-  keys?: LimitValueChanges | null | undefined;
-  members?: LimitValueChanges | null | undefined;
-  models?: Record<string, LimitValueChanges | null> | undefined;
-  raise?: RaiseChange | null | undefined;
-}
+/** The members of the input of a change of limits. A member that is left out stays as it is. */
+export const limitChanges = {
+  own: Type.Optional(nullable(limitValueChanges("What the subject itself can use. Null takes all of it away."))),
+  keys: Type.Optional(
+    nullable(limitValueChanges("What keys get that have nothing of their own; of organizations and teams.")),
+  ),
+  members: Type.Optional(
+    nullable(limitValueChanges("What people get who have nothing of their own; of organizations and teams.")),
+  ),
+  models: Type.Optional(
+    Type.Record(Type.String(), nullable(limitValueChanges("Null takes the pattern away.")), {
+      description: "Limits for models: by the ID of a model, or by `prefix/*`; 8 at most.",
+      propertyNames: modelPattern,
+    }),
+  ),
+  raise: Type.Optional(
+    nullable(
+      Type.Object(
+        {
+          models: Type.Optional(nullable(words("The pattern of models whose limits are increased; else all models."))),
+          limits: Type.Optional(
+            nullable(
+              limitValueChanges("The limits in force until then, each above the one below it. Null ends the increase."),
+            ),
+          ),
+          until: Type.Optional(nullable(moment("When it ends: ISO 8601 with a time zone, or a date in UTC."))),
+        },
+        {
+          description: "A temporary increase: the limits in force until an instant. Null ends all of them.",
+          additionalProperties: false,
+        },
+      ),
+    ),
+  ),
+};
 
-/** A change of a raise, a temporary increase of limits. If `limits` is null, the raise ends. */
-export interface RaiseChange {
-  models?: string | null | undefined;
-  limits?: LimitValueChanges | null | undefined;
-  until?: Date | null | undefined;
-}
+const LimitChanges = Type.Object(limitChanges);
+export type LimitChanges = Value<typeof LimitChanges>;
+type RaiseChange = NonNullable<LimitChanges["raise"]>;
 
-export interface LimitContext {
+interface LimitContext {
   currency: Currency;
   now_ms: number;
   /** IDs and aliases of models. */

@@ -4,8 +4,8 @@
  */
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
-import type { Value } from "../../core/schema/codec.ts";
 import { idOf } from "../../core/store/ids.ts";
+import { exampleOf } from "../store/example.ts";
 import {
   type LimitRequestAdministration,
   limitRequest_days,
@@ -52,30 +52,19 @@ const oneFlag: Flag = flag("<id>", "ID of the limit request");
 const exampleId = `lreq_${"0".repeat(31)}7`;
 const faults = ["resource_not_found", "wrong_state"] as const;
 
-const example: Value<typeof LimitRequest> = {
+const example = exampleOf(LimitRequest, {
   id: exampleId,
-  organizationId: examples.organization,
   organization: "acme",
-  personId: `per_${"0".repeat(31)}6`,
   person: "Ann Example",
   subject: "person",
   subjectId: `per_${"0".repeat(31)}6`,
   name: "Ann Example",
-  models: null,
   limit: "month",
   value: { amount: "50.000000000", currency: "USD" },
   asked: { amount: "200.000000000", currency: "USD" },
   message: "The migration of the billing service",
-  requestId: examples.request,
-  createdAt: examples.at,
   expiresAt: new Date(examples.at.getTime() + limitRequest_days * 86_400_000),
-  state: "open",
-  decidedAt: null,
-  decidedBy: null,
-  granted: null,
-  until: null,
-  reason: null,
-};
+});
 const decided = { ...example, decidedAt: examples.at, decidedBy: "operator:lea" };
 
 export const limitRequestVerbs = [

@@ -4,18 +4,19 @@
  */
 
 import Type from "typebox";
-import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { noBudget } from "../store/budget.ts";
+import { exampleOf } from "../store/example.ts";
 import type { LimitSubject, SubjectLimits } from "../store/limits.ts";
 import type { Organization } from "../store/organization.ts";
 import { isClosed, type ManagementContext, noKey, noOrganization } from "./context.ts";
 import { fail, ManagementError } from "./error.ts";
-import { changeOf, type LimitChanges, withinOrganization, wordsIn } from "./limit-change.ts";
+import { changeOf, type LimitChanges, limitChanges, withinOrganization, wordsIn } from "./limit-change.ts";
 import {
+  LimitsInForce,
   type LimitValueChanges,
   limitsShown,
-  limitValueChanges,
   newValue,
   OrganizationLimits,
   SubjectLimitsShape,
@@ -25,18 +26,7 @@ import {
 import { namesOf } from "./model-patterns.ts";
 import { noPerson, personOf } from "./people.ts";
 import { personNamed } from "./person-named.ts";
-import {
-  examples,
-  limitIn,
-  managers,
-  modelPattern,
-  moment,
-  oneOrganization,
-  owners,
-  part,
-  readers,
-  words,
-} from "./shapes.ts";
+import { examples, limitIn, managers, oneOrganization, owners, part, readers, words } from "./shapes.ts";
 import { exampleStanding } from "./standing.ts";
 import { noTeam, teamNamed } from "./team.ts";
 import { someChange, verbsOf } from "./verb.ts";
@@ -44,56 +34,27 @@ import { changed } from "./version.ts";
 
 const verb = verbsOf("Limits");
 
-const values = {
-  own: Type.Optional(nullable(limitValueChanges("What the subject itself can use. Null takes all of it away."))),
-  keys: Type.Optional(
-    nullable(limitValueChanges("What keys get that have nothing of their own; of organizations and teams.")),
-  ),
-  members: Type.Optional(
-    nullable(limitValueChanges("What people get who have nothing of their own; of organizations and teams.")),
-  ),
-  models: Type.Optional(
-    Type.Record(Type.String(), nullable(limitValueChanges("Null takes the pattern away.")), {
-      description: "Limits for models: by the ID of a model, or by `prefix/*`; 8 at most.",
-      propertyNames: modelPattern,
-    }),
-  ),
-  raise: Type.Optional(
-    nullable(
-      Type.Object(
-        {
-          models: Type.Optional(nullable(words("The pattern of models whose limits are increased; else all models."))),
-          limits: Type.Optional(
-            nullable(
-              limitValueChanges("The limits in force until then, each above the one below it. Null ends the increase."),
-            ),
-          ),
-          until: Type.Optional(nullable(moment("When it ends: ISO 8601 with a time zone, or a date in UTC."))),
-        },
-        {
-          description: "A temporary increase: the limits in force until an instant. Null ends all of them.",
-          additionalProperties: false,
-        },
-      ),
-    ),
-  ),
-};
-
 const reading = "Each value, the limits in force and where each comes from, and what is used of them.";
 const changing =
   "What is left out stays. It counts at once, for running requests too. One field that the caller may not change refuses the whole.";
-const faults = ["resource_not_found"] as const;
-const changeFaults = ["resource_not_found", "wrong_state", "version_conflict"] as const;
+/** The common members of all verbs that show limits. */
+const shows = { description: reading, faults: ["resource_not_found"], answers: SubjectLimitsShape } as const;
+/** The common members of all verbs that change limits. */
+const changes = {
+  description: changing,
+  roles: managers,
+  kind: "change",
+  faults: ["resource_not_found", "wrong_state", "version_conflict"],
+  answers: SubjectLimitsShape,
+} as const;
 
-const exampleOf = (subject: SubjectLimitsShown["subject"], subjectId: string): SubjectLimitsShown => {
+const limitsExample = (subject: SubjectLimitsShown["subject"], subjectId: string): SubjectLimitsShown => {
   const week = { ...noBudget, week: 20_000_000_000 };
   const isLimited = {
     limit: valueShown(week, "USD").week as { amount: string; currency: string },
     from: "own" as const,
   };
-  const free = { limit: null, from: null };
-  return {
-    organizationId: examples.organization,
+  return exampleOf(SubjectLimitsShape, {
     organization: "acme",
     subject,
     subjectId,
@@ -103,19 +64,11 @@ const exampleOf = (subject: SubjectLimitsShown["subject"], subjectId: string): S
     members: subject === "organization" || subject === "team" ? valueShown(noBudget, "USD") : null,
     models: { "openai/*": valueShown({ ...noBudget, month: 10_000_000_000 }, "USD") },
     raises: [],
-    inForce: {
-      session: free,
-      week: isLimited,
-      month: free,
-      requestsPerMinute: free,
-      tokensPerMinute: free,
-      concurrentRequests: free,
-    },
+    inForce: { ...exampleOf(LimitsInForce), week: isLimited },
     standing: exampleStanding,
     modelStandings: { "openai/*": exampleStanding },
-    unmatchedModels: {},
     version: 3,
-  };
+  });
 };
 
 const oneTeam = { team: words("ID of the team.") };
@@ -129,9 +82,9 @@ export const limitVerbs = [
     name: "findOrganizationLimits",
     route: "GET /organizations/{organization}/limits",
     summary: "Show the limits of an organization",
+    ...shows,
     description: `${reading} With \`of\`, also those of its keys, teams or people.`,
     roles: readers,
-    faults,
     takes: Type.Object({
       ...oneOrganization,
       of: Type.Optional(oneOf(["keys", "teams", "people"], { "x-must-be": "keys, teams or people" })),
@@ -141,8 +94,8 @@ export const limitVerbs = [
     example: {
       takes: { organization: "acme", of: "teams" },
       answer: {
-        ...exampleOf("organization", examples.organization),
-        data: [exampleOf("team", examples.team)],
+        ...limitsExample("organization", examples.organization),
+        data: [limitsExample("team", examples.team)],
         nextCursor: null,
       },
     },
@@ -166,15 +119,12 @@ export const limitVerbs = [
     name: "updateOrganizationLimits",
     route: "PATCH /organizations/{organization}/limits",
     summary: "Change the limits of an organization",
+    ...changes,
     description: `${changing} Its own limits replace those of its plan, up or down; they, those for models and temporary increases are for the role admin.`,
-    roles: managers,
-    kind: "change",
-    faults: changeFaults,
-    takes: Type.Object({ ...oneOrganization, ...values }, someChange),
-    answers: SubjectLimitsShape,
+    takes: Type.Object({ ...oneOrganization, ...limitChanges }, someChange),
     example: {
       takes: { organization: "acme", keys: { week: "20" } },
-      answer: exampleOf("organization", examples.organization),
+      answer: limitsExample("organization", examples.organization),
     },
     async act(context, { organization: named, ...input }) {
       requireAdmin(context, input);
@@ -186,12 +136,10 @@ export const limitVerbs = [
     name: "findTeamLimits",
     route: "GET /teams/{team}/limits",
     summary: "Show the limits of a team",
-    description: reading,
+    ...shows,
     roles: readers,
-    faults,
     takes: Type.Object(oneTeam),
-    answers: SubjectLimitsShape,
-    example: { takes: { team: examples.team }, answer: exampleOf("team", examples.team) },
+    example: { takes: { team: examples.team }, answer: limitsExample("team", examples.team) },
     async act(context, input) {
       const { id, organizationId, organization } = await teamNamed(context, input.team, null);
       return limitsNow(context, { subject: "team", id, organizationId }, organization);
@@ -201,13 +149,9 @@ export const limitVerbs = [
     name: "updateTeamLimits",
     route: "PATCH /teams/{team}/limits",
     summary: "Change the limits of a team",
-    description: changing,
-    roles: managers,
-    kind: "change",
-    faults: changeFaults,
-    takes: Type.Object({ ...oneTeam, ...values }, someChange),
-    answers: SubjectLimitsShape,
-    example: { takes: { team: examples.team, ...sent }, answer: exampleOf("team", examples.team) },
+    ...changes,
+    takes: Type.Object({ ...oneTeam, ...limitChanges }, someChange),
+    example: { takes: { team: examples.team, ...sent }, answer: limitsExample("team", examples.team) },
     async act(context, { team, ...input }) {
       const { id, organizationId } = await teamNamed(context, team, null);
       return update(context, await context.openOrganization(organizationId), { subject: "team", id }, input);
@@ -217,13 +161,11 @@ export const limitVerbs = [
     name: "findKeyLimits",
     route: "GET /keys/{id}/limits",
     summary: "Show the limits of a key",
-    description: reading,
+    ...shows,
     roles: owners,
     onKey: "show",
-    faults,
     takes: Type.Object(oneKey),
-    answers: SubjectLimitsShape,
-    example: { takes: { id: examples.key }, answer: exampleOf("key", examples.key) },
+    example: { takes: { id: examples.key }, answer: limitsExample("key", examples.key) },
     async act(context, input) {
       const { id, organizationId, organization } = await context.keyOf(input.id);
       return limitsNow(context, { subject: "key", id, organizationId }, organization);
@@ -233,14 +175,10 @@ export const limitVerbs = [
     name: "updateKeyLimits",
     route: "PATCH /keys/{id}/limits",
     summary: "Change the limits of a key",
-    description: changing,
-    roles: managers,
+    ...changes,
     onKey: "limit",
-    kind: "change",
-    faults: changeFaults,
-    takes: Type.Object({ ...oneKey, ...values }, someChange),
-    answers: SubjectLimitsShape,
-    example: { takes: { id: examples.key, ...sent }, answer: exampleOf("key", examples.key) },
+    takes: Type.Object({ ...oneKey, ...limitChanges }, someChange),
+    example: { takes: { id: examples.key, ...sent }, answer: limitsExample("key", examples.key) },
     async act(context, { id: named, ...input }) {
       const { id, organizationId, revokedAt } = await context.keyOf(named);
       if (revokedAt) fail(`The key ${id} is revoked and cannot be changed. Create a new one.`, "wrong_state");
@@ -251,12 +189,11 @@ export const limitVerbs = [
     name: "findPersonLimits",
     route: "GET /organizations/{organization}/people/{person}/limits",
     summary: "Show the limits of a person in an organization",
+    ...shows,
     description: `${reading} All keys and sign-ins of the person there share them.`,
     roles: owners,
-    faults,
     takes: Type.Object(onePerson),
-    answers: SubjectLimitsShape,
-    example: { takes: { organization: "acme", person: examplePerson }, answer: exampleOf("person", examplePerson) },
+    example: { takes: { organization: "acme", person: examplePerson }, answer: limitsExample("person", examplePerson) },
     async act(context, input) {
       const person = await personOf(context, input.person);
       const { id: organizationId, slug } = await context.organizationOf(input.organization);
@@ -267,15 +204,11 @@ export const limitVerbs = [
     name: "updatePersonLimits",
     route: "PATCH /organizations/{organization}/people/{person}/limits",
     summary: "Change the limits of a person in an organization",
-    description: changing,
-    roles: managers,
-    kind: "change",
-    faults: changeFaults,
-    takes: Type.Object({ ...onePerson, ...values }, someChange),
-    answers: SubjectLimitsShape,
+    ...changes,
+    takes: Type.Object({ ...onePerson, ...limitChanges }, someChange),
     example: {
       takes: { organization: "acme", person: examplePerson, ...sent },
-      answer: exampleOf("person", examplePerson),
+      answer: limitsExample("person", examplePerson),
     },
     async act(context, { organization: named, person: given, ...input }) {
       const person = await personOf(context, given);

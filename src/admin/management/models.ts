@@ -7,6 +7,7 @@ import { ModelId, nullable, oneOf } from "../../core/protocol/shapes/contract.ts
 import type { Value } from "../../core/schema/codec.ts";
 import { minute } from "../../core/time/written.ts";
 import { shortest } from "../store/amounts.ts";
+import { exampleOf } from "../store/example.ts";
 import { instant } from "../store/shapes.ts";
 import type { Column } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
@@ -35,9 +36,8 @@ const ServedModel = Type.Object(
 );
 type ServedModel = Value<typeof ServedModel>;
 
-const example: ServedModel = {
+const example = exampleOf(ServedModel, {
   id: "acme/writer-1",
-  kind: "chat",
   aliases: ["writer"],
   contextTokens: 131_072,
   outputTokensLimit: 8192,
@@ -48,9 +48,7 @@ const example: ServedModel = {
     cacheWrite: dollars(187_500_000),
     output: dollars(600_000_000),
   },
-  retiresAt: null,
-  replacedBy: null,
-};
+});
 
 /** A price with all its digits: two decimals would not suffice for the price of a token. */
 const priceOf = ({ amount, currency }: Money) => `${shortest(amount)} ${currency}`;
@@ -80,10 +78,8 @@ export const modelVerbs = [
     command: {
       words: "model list",
       description: "list the models that are served, with prices, windows and capabilities",
-      takes: {},
       columns,
       none: "No model is served.\n",
-      parts: "one",
     },
     async act(context) {
       const data = await servedModels(context);

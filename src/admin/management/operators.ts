@@ -93,7 +93,6 @@ export const operatorVerbs = [
     command: {
       words: "operator list",
       description: "list all operators",
-      takes: {},
       columns: operatorColumns,
       none: "There are no operators yet. To create one, run: sluice operator create NAME --role admin\n",
       parts: "all",

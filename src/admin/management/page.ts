@@ -1,5 +1,6 @@
 /** Pages of lists ("parts"), each with the cursor of the next page. Pure. */
 import type { PageOf } from "../store/page.ts";
+import { page_max } from "./shapes.ts";
 
 export interface Part<Item> {
   data: Item[];
@@ -8,45 +9,26 @@ export interface Part<Item> {
 }
 
 /** A page of a list that is sorted by id, with each item mapped by `listed`. */
-export function partFrom<Found extends { id: string }>(page: PageOf<Found>): Part<Found>;
-export function partFrom<Found extends { id: string }, Item>(
-  page: PageOf<Found>,
-  listed: (item: Found) => Item,
-): Part<Item>;
-export function partFrom<Found extends { id: string }>(
+export function partFrom<Found extends { id: string }, Item = Found>(
   { items, hasMore }: PageOf<Found>,
-  listed: (item: Found) => unknown = (item) => item,
-): Part<unknown> {
+  listed: (item: Found) => Item = (item) => item as unknown as Item,
+): Part<Item> {
   return { data: items.map(listed), nextCursor: hasMore ? (items.at(-1)?.id ?? null) : null };
 }
 
-/** Reads all pages of a list, and returns all items. */
+/**
+ * Reads a list page by page: all items, or the first `limit` items from the cursor `begin` on. A page may have fewer
+ * items than were requested, so several pages may be read even for a small limit.
+ */
 export async function allOf<Item>(
   part: (page: { limit: number; cursor?: string }) => Promise<Part<Item>>,
-): Promise<Item[]> {
-  const items: Item[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: Part<Item> = await part({ limit: 1000, ...(cursor === null ? {} : { cursor }) });
-    items.push(...page.data);
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  return items;
-}
-
-/**
- * The first `limit` items of a list. A page may have fewer items than were requested, so several pages are read if
- * needed.
- */
-export async function firstOf<Item>(
-  part: (page: { limit: number; cursor?: string }) => Promise<Part<Item>>,
-  limit: number,
+  limit = Number.POSITIVE_INFINITY,
   begin?: string,
 ): Promise<Item[]> {
   const items: Item[] = [];
   let cursor: string | null | undefined = begin;
   do {
-    const rest = limit - items.length;
+    const rest = Math.min(page_max, limit - items.length);
     const page: Part<Item> = await part({ limit: rest, ...(cursor === undefined ? {} : { cursor }) });
     items.push(...page.data);
     cursor = page.nextCursor;

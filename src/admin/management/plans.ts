@@ -8,17 +8,18 @@ import { Money as MoneyShape, nullable } from "../../core/protocol/shapes/contra
 import type { Value } from "../../core/schema/codec.ts";
 import { noLimits, type PlanLimits } from "../../core/store/plan.ts";
 import { minute } from "../../core/time/written.ts";
+import type { NamedEntry } from "../store/administration.ts";
 import { shortest } from "../store/amounts.ts";
 import { exampleOf } from "../store/example.ts";
 import { planFields, type Plan as StoredPlan } from "../store/plan.ts";
 import { type LimitName, limitNames } from "../store/shapes.ts";
-import { AuditEntries, type AuditEntry, partOfAudit } from "./audit.ts";
+import { AuditEntries, exampleEntry, partOfAudit } from "./audit.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { dollars, type GivenMoney, givenMoney, limitNanos } from "./money.ts";
 import * as parse from "./parse.ts";
-import { admins, examples, formed, partOfNumbers, readers, words } from "./shapes.ts";
+import { admins, formed, partOfNumbers, readers, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 import { changed, type VersionedKind } from "./version.ts";
 
@@ -87,7 +88,7 @@ function planFacts(plan: Plan): Facts {
   ];
 }
 
-const changeColumns: Column<AuditEntry>[] = [
+const changeColumns: Column<NamedEntry>[] = [
   { head: "TIME", cell: (entry) => minute(entry.at) ?? "" },
   { head: "ACTOR", cell: (entry) => entry.actor },
   { head: "ACTION", cell: (entry) => entry.action },
@@ -101,7 +102,7 @@ const writtenWords = (value: string | number | null) =>
   typeof value === "string" ? shortest(value) : limitWords(value);
 
 /** The limits that the change behind an entry of the audit log has changed, in words: `session 5, week no limit`. */
-function changedLimits({ details }: AuditEntry): string {
+function changedLimits({ details }: NamedEntry): string {
   const { limits, before } = details as { limits?: WrittenLimits; before?: WrittenLimits };
   if (!limits) return "removed";
   const differing = limitNames.filter((name) => (limits[name] ?? null) !== (before?.[name] ?? null));
@@ -125,10 +126,8 @@ export const planVerbs = [
     command: {
       words: "plan list",
       description: "list all plans",
-      takes: {},
       columns: planColumns,
       none: "The catalog has no plans. Add one under 'plans:' in sluice.yaml, or run: sluice plan create NAME\n",
-      parts: "one",
     },
     act: async (context) => ({ data: [...(await knownPlans(context)).values()], nextCursor: null }),
   }),
@@ -268,19 +267,13 @@ Examples:
       answer: {
         data: [
           {
-            number: 42,
-            at: examples.at,
-            actor: "operator:ann",
-            actorName: null,
-            address: "192.0.2.7",
+            ...exampleEntry,
             action: "plan.update",
             organizationId: null,
             organization: null,
             subject: "pro",
             subjectName: null,
             details: { source: "management", limits: { ...limitsBefore, week: "5.000000000" }, before: limitsBefore },
-            names: {},
-            hash: examples.hash,
           },
         ],
         nextCursor: null,
@@ -295,7 +288,6 @@ Examples:
       },
       columns: changeColumns,
       none: "It has not changed since it came into force.\n",
-      parts: "one",
     },
     async act(context, input) {
       const page = await partOfAudit(context.administration, { plan: input.name }, input);

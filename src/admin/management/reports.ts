@@ -1,6 +1,7 @@
 /** Reports of usage over time: docs/reports.md. */
 import Type from "typebox";
 import { type Currency, moneyOf } from "../../core/inference/money.ts";
+import type { Value } from "../../core/schema/codec.ts";
 import { memberIdOf } from "../store/limits.ts";
 import { type ReportGroup, type ReportMeasures, type ReportRow, reportCounts, reportGroups } from "../store/report.ts";
 import { knownZone } from "./calendars.ts";
@@ -9,7 +10,7 @@ import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { focusGroups, reportFocus } from "./focus.ts";
 import { dollars } from "./money.ts";
-import { type Narrowing, narrowedBy } from "./narrowing.ts";
+import { narrowedBy } from "./narrowing.ts";
 import * as parse from "./parse.ts";
 import { reportCsv } from "./report-csv.ts";
 import { Report, type Row } from "./report-shape.ts";
@@ -57,6 +58,44 @@ const rows_max = 100_000;
 const told_max = 100;
 const day_ms = 24 * 3_600_000;
 
+const takes = Type.Object({
+  from: Type.Optional(hour("A date, a month (`2026-11`) or a full hour in UTC; else the first of this month.")),
+  to: Type.Optional(hour("The moment after the last; else tomorrow.")),
+  by: Type.Optional(
+    formed(
+      new RegExp(`^${group}( *, *${group})*$`),
+      `groups with commas between them: ${reportGroups.join(", ")}`,
+      "With commas: organization, team, person, key, model, operation, outcome, and one of hour, day, month.",
+    ),
+  ),
+  organization: Type.Optional(words("Slug or ID; else all.")),
+  team: Type.Optional(words("Only what was used in this team: its ID, or with `organization` its name.")),
+  person: Type.Optional(words("Only what was used with keys and sign-ins of this person, by the ID.")),
+  key: Type.Optional(words("Only what was used with this key, by its ID.")),
+  model: Type.Optional(words("Only what was used of this model.")),
+  zone: Type.Optional(
+    words(
+      "The time zone of days and months, and of `from` and `to` where they are dates (midnight in UTC is one, too).",
+    ),
+  ),
+  largest: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: rows_max,
+      description:
+        "Only this many rows, those that cost most. `total` covers all rows, and `rows_left_out` counts the others.",
+    }),
+  ),
+  groups_max: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: told_max,
+      description:
+        "Rows of their own for only this many groups, those that cost most in all of the period; with a period, all its hours, days or months. All others are one row, or one for each of those, with `others`. Not with `largest`. CSV and FOCUS have all groups.",
+    }),
+  ),
+});
+
 export const reportVerbs = [
   verb({
     name: "reportUsage",
@@ -66,43 +105,7 @@ export const reportVerbs = [
       "By any groups; equal to the records, exactly. Running requests are in `running`, and in no row. An `organization-admin` reads that of their own organization.",
     roles: owners,
     faults: ["resource_not_found"],
-    takes: Type.Object({
-      from: Type.Optional(hour("A date, a month (`2026-11`) or a full hour in UTC; else the first of this month.")),
-      to: Type.Optional(hour("The moment after the last; else tomorrow.")),
-      by: Type.Optional(
-        formed(
-          new RegExp(`^${group}( *, *${group})*$`),
-          `groups with commas between them: ${reportGroups.join(", ")}`,
-          "With commas: organization, team, person, key, model, operation, outcome, and one of hour, day, month.",
-        ),
-      ),
-      organization: Type.Optional(words("Slug or ID; else all.")),
-      team: Type.Optional(words("Only what was used in this team: its ID, or with `organization` its name.")),
-      person: Type.Optional(words("Only what was used with keys and sign-ins of this person, by the ID.")),
-      key: Type.Optional(words("Only what was used with this key, by its ID.")),
-      model: Type.Optional(words("Only what was used of this model.")),
-      zone: Type.Optional(
-        words(
-          "The time zone of days and months, and of `from` and `to` where they are dates (midnight in UTC is one, too).",
-        ),
-      ),
-      largest: Type.Optional(
-        Type.Integer({
-          minimum: 1,
-          maximum: rows_max,
-          description:
-            "Only this many rows, those that cost most. `total` covers all rows, and `rows_left_out` counts the others.",
-        }),
-      ),
-      groups_max: Type.Optional(
-        Type.Integer({
-          minimum: 1,
-          maximum: told_max,
-          description:
-            "Rows of their own for only this many groups, those that cost most in all of the period; with a period, all its hours, days or months. All others are one row, or one for each of those, with `others`. Not with `largest`. CSV and FOCUS have all groups.",
-        }),
-      ),
-    }),
+    takes,
     answers: Report,
     example: {
       takes: {},
@@ -173,15 +176,7 @@ export const reportVerbs = [
   }),
 ] as const;
 
-interface ReportInput extends Narrowing {
-  from?: Date;
-  to?: Date;
-  by?: string;
-  model?: string;
-  zone?: string;
-  largest?: number;
-  groups_max?: number;
-}
+type ReportInput = Value<typeof takes>;
 
 async function reported(context: ManagementContext, input: ReportInput): Promise<Report> {
   const { catalog, ledger, organizationOf } = context;

@@ -8,6 +8,7 @@ import { type Receipt, type ReceiptWindow, windowKinds } from "../../core/store/
 import { instant as instantWritten } from "../../core/time/written.ts";
 import { receiptShown, refusedShown } from "../../features/receipts/receipt.ts";
 import { RequestReceipt } from "../../features/receipts/receipt-shape.ts";
+import { exampleOf } from "../store/example.ts";
 import { id, instant } from "../store/shapes.ts";
 import { type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
@@ -90,28 +91,13 @@ export const requestVerbs = [
     answers: Request,
     example: {
       takes: { id: examples.request },
-      answer: {
-        object: "service.request",
+      answer: exampleOf(Request, {
         id: examples.request,
-        operation: "chat.completions",
-        model: null,
-        stream: null,
         keyId: examples.key,
-        personId: null,
-        createdAt: examples.at.toISOString(),
         endedAt: examples.at.toISOString(),
         outcome: "refused",
-        stoppedBy: null,
         errorCode: "usage_limit_reached",
         limitedBy: "key",
-        limitedModels: null,
-        attempts: null,
-        continued: false,
-        recovered: false,
-        settledLateAt: null,
-        detached: false,
-        replayOf: null,
-        inputCount: null,
         usage: {
           inputTokens: 0,
           cachedInputTokens: 0,
@@ -121,15 +107,9 @@ export const requestVerbs = [
           searches: 0,
           source: "estimated",
         },
-        prices: null,
         cost: { held: dollars(0), charged: dollars(0), uncharged: dollars(0) },
-        billingSource: null,
-        windows: null,
-        organizationId: examples.organization,
         organization: "acme",
         key: "build server",
-        person: null,
-        route: null,
         refusal: {
           message:
             "The key laptop has used its $10.00 for this week. It starts anew on Monday 23 November 2026 at 00:00 UTC.",
@@ -143,8 +123,7 @@ export const requestVerbs = [
           },
         },
         reportRejected: null,
-        duration_ms: null,
-      },
+      }),
     },
     command: {
       words: "request show",

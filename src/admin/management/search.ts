@@ -86,7 +86,6 @@ export const searchVerbs = [
       },
       columns,
       none: "Nothing was found.\n",
-      parts: "one",
     },
     async act(context, input) {
       const limit = input.limit ?? found_default;

@@ -1,10 +1,8 @@
 /** The report of how engines answered in the last hours: docs/reports.md, Engines. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/money.ts";
-import { count, nullable } from "../../core/protocol/shapes/contract.ts";
-import type { Value } from "../../core/schema/codec.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
-import { instant } from "../store/shapes.ts";
+import { Report, type UpstreamMeasures } from "../store/upstream-report.ts";
 import { type Column, flag, type Said, tablePiece } from "./command.ts";
 import { fail } from "./error.ts";
 import { examples, moment, readers, words } from "./shapes.ts";
@@ -12,55 +10,7 @@ import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Upstreams");
 
-const time = (description: string) => nullable(Type.Integer({ minimum: 0, description }));
-const upstream = () => nullable(Type.String({ description: "Its name. Null: no engine was asked." }));
-
-const measures = {
-  requests: Type.Integer({ minimum: 0, description: "Requests that have ended." }),
-  failed: Type.Integer({ minimum: 0, description: "Those of them that failed." }),
-  cancelled: Type.Integer({ minimum: 0, description: "Those of them whose client disconnected." }),
-  first_part_p50_ms: time("Half of the answers began within this time. Null: none began."),
-  first_part_p95_ms: time("95 % of the answers began within this time. Null: none began."),
-  duration_p50_ms: time("Half of the requests ended within this time. Null: there was none."),
-  duration_p95_ms: time("95 % of the requests ended within this time. Null: there was none."),
-};
-
-const Measures = Type.Object(measures, { $id: "UpstreamMeasures" });
-
-const Report = Type.Object(
-  {
-    from: instant("The first moment."),
-    to: instant("The moment after the last."),
-    as_of: instant("The instant of which it tells."),
-    total: Measures,
-    hours: Type.Array(Type.Object({ hour: instant("The beginning of the hour."), ...measures }), {
-      description: "The hours (UTC) in which a request was admitted.",
-    }),
-    upstreams: Type.Array(Type.Object({ upstream: upstream(), ...measures }), {
-      description: "By the upstream that a request was asked of last.",
-    }),
-    failures: Type.Array(
-      Type.Object({
-        upstream: upstream(),
-        code: nullable(Type.String({ description: "The code of the error that the client got." })),
-        requests: count(),
-      }),
-      { description: "The requests that failed, the most frequent first." },
-    ),
-    followed: Type.Array(
-      Type.Object({
-        upstream: Type.String(),
-        outcome: Type.String({ description: "As in the metric `upstream_attempts_total`." }),
-        attempts: count(),
-      }),
-      { description: "Attempts that another attempt of the same request followed, the most frequent first." },
-    ),
-  },
-  { $id: "UpstreamReport" },
-);
-type Report = Value<typeof Report>;
-
-const example: Report["total"] = {
+const example: UpstreamMeasures = {
   requests: 1200,
   failed: 3,
   cancelled: 10,
@@ -141,10 +91,9 @@ Examples:
   }),
 ] as const;
 
-type Measured = Report["total"];
 const ms = (value: number | null) => (value === null ? "-" : grouped(value));
 
-const columns: Column<Measured & { name: string }>[] = [
+const columns: Column<UpstreamMeasures & { name: string }>[] = [
   { head: "UPSTREAM", cell: ({ name }) => name },
   { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
   { head: "FAILED", cell: ({ failed }) => grouped(failed) },

@@ -4,12 +4,13 @@ import Type from "typebox";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { instant as instantWritten, minute } from "../../core/time/written.ts";
+import { exampleOf } from "../store/example.ts";
 import { instant } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
-import { admins, examples, moment, partOf, words } from "./shapes.ts";
+import { admins, moment, partOf, words } from "./shapes.ts";
 import { shellWord } from "./shell-word.ts";
 import { verbsOf } from "./verb.ts";
 
@@ -28,7 +29,7 @@ export const Drain = Type.Object(
 export type Drain = Value<typeof Drain>;
 const Drains = partOf(Drain, "Drains");
 
-const example: Drain = { upstream: "gpu-1", replica: null, drainedAt: examples.at, until: null, actor: "operator:ann" };
+const example = exampleOf(Drain, { upstream: "gpu-1", actor: "operator:ann" });
 
 const engine = {
   upstream: words("The name of the upstream in the configuration."),
@@ -71,10 +72,8 @@ export const upstreamVerbs = [
     command: {
       words: "upstream drained",
       description: "list the engines that are drained",
-      takes: {},
       columns: drainColumns,
       none: "No engine is drained.\n",
-      parts: "one",
     },
     act: async ({ drains }) => ({ data: await drains.listDrains(), nextCursor: null }),
   }),
@@ -128,7 +127,6 @@ Examples:
       takes: { upstream: upstreamFlag, replica: replicaFlag },
       columns: drainColumns,
       none: "No engine was resumed.\n",
-      parts: "one",
     },
     async act(context, { upstream, replica: named = null }) {
       const drains = await drainsOf(context, upstream);

@@ -1,4 +1,8 @@
 /** The administration of organizations, teams, keys and the audit log. Implemented by `postgres`. */
+import Type from "typebox";
+import { id, instant } from "../../core/operations/fields.ts";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
+import type { Value } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import type { Actor, KeyKind, NewSecret, OrganizationStatus } from "../../core/store/directory.ts";
 import type { WindowKind } from "../../core/store/ledger.ts";
@@ -249,36 +253,34 @@ export interface UsageEntry {
   added: number | null;
 }
 
-export interface AuditEntry {
-  /** The entry's number, from 1 without gaps. */
-  number: number;
-  at: Date;
-  /** The actor: `operator:<name>`, `cli:<user>`, `cli:<user> (claims <name>)`, or `service`. */
-  actor: Actor;
-  /** The address that the request came from; null if the node itself acted. */
-  address: string | null;
-  /** The action: `organization.create`, `key.rotate`, … */
-  action: string;
-  organizationId: string | null;
-  subject: string;
-  details: Record<string, unknown>;
-  /**
-   * The entry's hash in the hash chain (src/admin/store/audit-chain.ts). Null if the entry was written before the chain
-   * was introduced.
-   */
-  hash: string | null;
-}
-
-/**
- * An entry, with the current names of the things whose IDs it has; null: the thing no longer exists, or has no name.
- * The names are not part of the log.
- */
-export interface NamedEntry extends AuditEntry {
-  /** The actor's name, if the actor is a person. */
-  actorName: string | null;
-  subjectName: string | null;
-  /** The names of things in the details, by ID; a thing that no longer exists or has no name is left out. */
-  names: Record<string, string>;
-  /** The organization's slug. */
-  organization: string | null;
-}
+/** An entry of the audit log, with the names that the things whose IDs it has have now: these are not part of the log. */
+export const NamedEntry = Type.Object(
+  {
+    number: Type.Integer({ minimum: 1, description: "Without gaps." }),
+    at: instant("When it was done."),
+    actor: Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." }),
+    actor_name: nullable(Type.String({ description: "The name that a person who acted has now." })),
+    address: nullable(Type.String({ description: "Where it was asked from. Null: on the node." })),
+    action: Type.String(),
+    organization_id: nullable(id("org")),
+    organization: nullable(Type.String({ description: "Its slug now." })),
+    subject: Type.String({ description: "The id of what it was done to." }),
+    subject_name: nullable(Type.String({ description: "The name that it has now. Null: it is gone, or has none." })),
+    details: Type.Record(Type.String(), Type.Unknown(), {
+      description: "What changed; `before` is what it was. No secrets.",
+    }),
+    names: Type.Record(Type.String(), Type.String(), {
+      description:
+        "The names that things in `details` have now, by their IDs. What is gone or has no name is not in it.",
+    }),
+    hash: nullable(
+      Type.String({
+        pattern: "^[0-9a-f]{64}$",
+        description: "SHA-256 over the hash of the entry before and this one. Null: from before the chain.",
+      }),
+    ),
+  },
+  { $id: "AuditEntry" },
+);
+export type NamedEntry = Value<typeof NamedEntry>;
+export type AuditEntry = Omit<NamedEntry, "actorName" | "organization" | "subjectName" | "names">;

@@ -3,41 +3,44 @@
  * membership by hand (docs/identity.md, Invitations). Until then the invitation holds the limits of the membership.
  * Implemented by `postgres`.
  */
+import type { TSchema } from "typebox";
+import Type from "typebox";
+import { id, instant } from "../../core/operations/fields.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import type { Value } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import type { Actor } from "../../core/store/directory.ts";
-import type { memberRoles } from "../../core/store/people.ts";
+import { memberRoles } from "../../core/store/people.ts";
 import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
 
 export const invitationStates = ["open", "taken", "revoked", "expired"] as const;
 export type InvitationState = (typeof invitationStates)[number];
 
-export interface NewInvitation {
-  /** `inv_` + UUIDv7 hex. */
-  id: string;
-  organizationId: string;
-  teamId: string | null;
-  role: (typeof memberRoles)[number];
-  issuer: string;
-  /** The invited address in lower case. */
-  email: string;
-  /** The limits that the person will have; null: no limits of the person's own. */
-  limits: Budget | null;
-}
-
-export interface StoredInvitation extends NewInvitation {
-  /** The organization's slug. */
-  organization: string;
-  team: string | null;
-  createdAt: Date;
-  createdBy: Actor;
-  expiresAt: Date;
-  state: InvitationState;
-  /** The time at which the invitation was taken (accepted by a sign-in), was revoked or expired; null: it is open. */
-  endedAt: Date | null;
-  endedBy: Actor | null;
-  /** The person who has taken (accepted) the invitation. */
-  personId: string | null;
-}
+/** The fields of an invitation. `limits`: the schema of the limits that the person will have. */
+export const invitationFields = <Limits extends TSchema>(limits: Limits) => ({
+  id: id("inv"),
+  organization_id: id("org"),
+  organization: Type.String({ description: "The organization's slug." }),
+  team_id: nullable(id("team")),
+  team: nullable(Type.String({ description: "Its name. Null: none, or it is gone." })),
+  role: oneOf([...memberRoles]),
+  issuer: Type.String({ description: "The issuer that must have verified the address." }),
+  email: Type.String({ description: "Without capital letters." }),
+  limits,
+  created_at: instant("When it was made."),
+  created_by: Type.String({ description: "Who invites." }),
+  expires_at: instant("From then on it cannot be taken."),
+  state: oneOf([...invitationStates]),
+  ended_at: nullable(instant("When it was taken or revoked, or expired.")),
+  ended_by: nullable(Type.String({ description: "The actor; `service` where a sign-in took it." })),
+  person_id: nullable(id("per")),
+});
+const Stored = Type.Object(invitationFields(Type.Unsafe<Budget | null>({})));
+export type StoredInvitation = Value<typeof Stored>;
+export type NewInvitation = Pick<
+  StoredInvitation,
+  "id" | "organizationId" | "teamId" | "role" | "issuer" | "email" | "limits"
+>;
 
 /** The days for which an invitation is open. */
 export const invitation_days = 14;

@@ -7,23 +7,14 @@ import { id, instant, version } from "../../core/operations/fields.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { organizationStatuses } from "../../core/store/directory.ts";
-import { weekDays } from "./calendar.ts";
+import { Calendar } from "./calendar.ts";
 
 const days = (description: string) => nullable(Type.Integer({ minimum: 1, description }));
 const calendar = () =>
   nullable(
-    Type.Object(
-      {
-        zone: Type.String({ description: "A name of the IANA time zone database, such as Europe/Berlin." }),
-        week_starts: oneOf([...weekDays], { description: "The day on which a week begins, at the start of the day." }),
-        month_starts: Type.Integer({
-          minimum: 1,
-          maximum: 31,
-          description: "The day on which a month begins; in a shorter month, its last day.",
-        }),
-      },
-      { description: "By which weeks and months begin, in the place of the anchor. Null: by the anchor." },
-    ),
+    Type.Object(Calendar.properties, {
+      description: "By which weeks and months begin, in the place of the anchor. Null: by the anchor.",
+    }),
   );
 
 export const organizationFields = {

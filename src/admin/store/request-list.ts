@@ -1,5 +1,9 @@
 /** Inference requests as a list, the newest first: running, ended and refused requests. */
-import type { Operation } from "../../core/store/ledger.ts";
+import Type from "typebox";
+import { id, instant } from "../../core/operations/fields.ts";
+import { count, ModelId, Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import type { Value } from "../../core/schema/codec.ts";
+import { meteredOperations, type Operation } from "../../core/store/ledger.ts";
 
 export const listedOutcomes = ["running", "completed", "cancelled", "failed", "refused"] as const;
 export type ListedOutcome = (typeof listedOutcomes)[number];
@@ -25,42 +29,47 @@ export interface RequestQuery {
   limit: number;
 }
 
-export interface ListedRequest {
+/** A request in a list, as the verbs of management return it: with money instead of nanos. */
+export const ShownRequest = Type.Object(
+  {
+    id: id("req"),
+    organization_id: id("org"),
+    organization: Type.String({ description: "The organization's slug." }),
+    key_id: nullable(id("key")),
+    key: nullable(Type.String({ description: "The key's name. Null: the key is gone." })),
+    person_id: nullable(id("per")),
+    person: nullable(Type.String({ description: "Name, else e-mail address. Null: a service key, or erased." })),
+    team_id: nullable(id("team")),
+    team: nullable(Type.String({ description: "Name. Null: no team." })),
+    operation: oneOf([...meteredOperations]),
+    model: nullable(ModelId),
+    stream: nullable(Type.Boolean()),
+    outcome: oneOf(listedOutcomes, { description: "`cancelled`: the client disconnected." }),
+    error_code: nullable(Type.String()),
+    stopped_by: nullable(Type.String()),
+    recovered: Type.Boolean({ description: "Settled by another node than the one that ran it." }),
+    upstream: nullable(Type.String({ description: "The upstream that was asked last. Null while it runs." })),
+    attempts: nullable(Type.Integer({ minimum: 0, description: "How many times an engine was asked." })),
+    created_at: instant("When it was admitted, or refused."),
+    ended_at: nullable(instant("When it was settled, or refused. Null: it runs.")),
+    first_part_ms: nullable(Type.Number()),
+    input_tokens: Type.Integer({
+      minimum: 0,
+      description: "Without tokens read from or written to a cache. While it runs, as of its last checkpoint.",
+    }),
+    cached_input_tokens: count(),
+    cache_write_tokens: count(),
+    output_tokens: count(),
+    reasoning_tokens: count(),
+    cost: Type.Object({ held: Money, charged: Money, uncharged: Money }),
+  },
+  { $id: "ListedRequest" },
+);
+export type ShownRequest = Value<typeof ShownRequest>;
+
+/** A request in a list, with its costs in nanos. `held` is reserved for the request while it runs; then `charged` is 0. */
+export interface ListedRequest extends Omit<ShownRequest, "id" | "organization" | "cost"> {
   requestId: string;
-  organizationId: string;
-  /** The key of the request; null if the key is no longer in the records. */
-  keyId: string | null;
-  /** The person to whom the key belongs. */
-  personId: string | null;
-  /** The team of the key when the request was made. */
-  teamId: string | null;
-  /**
-   * The names of the key, the person and the team; for a person without a name, the e-mail address. Null: it no longer
-   * exists, or has no name.
-   */
-  key: string | null;
-  person: string | null;
-  team: string | null;
-  operation: Operation;
-  /** The requested model; null: the request was refused before its model was known. */
-  model: string | null;
-  stream: boolean | null;
-  outcome: ListedOutcome;
-  errorCode: string | null;
-  stoppedBy: string | null;
-  recovered: boolean;
-  /** The upstream that answered last. Null: no upstream was asked, or the request still runs. */
-  upstream: string | null;
-  attempts: number | null;
-  firstPart_ms: number | null;
-  createdAt: Date;
-  endedAt: Date | null;
-  inputTokens: number;
-  cachedInputTokens: number;
-  cacheWriteTokens: number;
-  outputTokens: number;
-  reasoningTokens: number;
-  /** `held`: the amount that is reserved for the request while it runs; `charged` is 0 until the request ends. */
   held: number;
   charged: number;
   uncharged: number;

@@ -1,4 +1,8 @@
 /** Reports of how engines answered in a span of time, computed from the records of requests. */
+import Type from "typebox";
+import { instant } from "../../core/operations/fields.ts";
+import { count, nullable } from "../../core/protocol/shapes/contract.ts";
+import type { Value } from "../../core/schema/codec.ts";
 
 export interface UpstreamQuery {
   /** The report covers the requests that were admitted at `from` or later, and before `to`. */
@@ -11,32 +15,64 @@ export interface UpstreamQuery {
   organizationId?: string | undefined;
 }
 
+const time = (description: string) => nullable(Type.Integer({ minimum: 0, description }));
+const upstream = () => nullable(Type.String({ description: "Its name. Null: no engine was asked." }));
+
 /**
  * Measures of requests that have ended. The times are percentiles: within this time, half of the requests (P50) or 95 %
- * of them (P95) had the first part of their answer, or had ended. Null if no request had.
+ * of them (P95) had the first part of their answer, or had ended.
  */
-export interface UpstreamMeasures {
-  requests: number;
-  failed: number;
-  cancelled: number;
-  firstPartP50_ms: number | null;
-  firstPartP95_ms: number | null;
-  durationP50_ms: number | null;
-  durationP95_ms: number | null;
-}
+const measures = {
+  requests: Type.Integer({ minimum: 0, description: "Requests that have ended." }),
+  failed: Type.Integer({ minimum: 0, description: "Those of them that failed." }),
+  cancelled: Type.Integer({ minimum: 0, description: "Those of them whose client disconnected." }),
+  first_part_p50_ms: time("Half of the answers began within this time. Null: none began."),
+  first_part_p95_ms: time("95 % of the answers began within this time. Null: none began."),
+  duration_p50_ms: time("Half of the requests ended within this time. Null: there was none."),
+  duration_p95_ms: time("95 % of the requests ended within this time. Null: there was none."),
+};
 
-export interface UpstreamReport {
+const Measures = Type.Object(measures, { $id: "UpstreamMeasures" });
+
+export const Report = Type.Object(
+  {
+    from: instant("The first moment."),
+    to: instant("The moment after the last."),
+    as_of: instant("The instant of which it tells."),
+    total: Measures,
+    hours: Type.Array(Type.Object({ hour: instant("The beginning of the hour."), ...measures }), {
+      description: "The hours (UTC) in which a request was admitted.",
+    }),
+    upstreams: Type.Array(Type.Object({ upstream: upstream(), ...measures }), {
+      description: "By the upstream that a request was asked of last.",
+    }),
+    failures: Type.Array(
+      Type.Object({
+        upstream: upstream(),
+        code: nullable(Type.String({ description: "The code of the error that the client got." })),
+        requests: count(),
+      }),
+      { description: "The requests that failed, the most frequent first." },
+    ),
+    followed: Type.Array(
+      Type.Object({
+        upstream: Type.String(),
+        outcome: Type.String({ description: "As in the metric `upstream_attempts_total`." }),
+        attempts: count(),
+      }),
+      { description: "Attempts that another attempt of the same request followed, the most frequent first." },
+    ),
+  },
+  { $id: "UpstreamReport" },
+);
+export type Report = Value<typeof Report>;
+export type UpstreamMeasures = Report["total"];
+
+export interface UpstreamReport extends Pick<Report, "total" | "upstreams" | "failures" | "followed"> {
   /** The instant of the report, by the store's clock. */
   at: Date;
-  total: UpstreamMeasures;
   /** The measures of each hour in which there were requests, the earliest hour first. */
   hours: (UpstreamMeasures & { startsAt: Date })[];
-  /** The measures by the upstream that was asked last, in the order of names; null: no upstream was asked. */
-  upstreams: (UpstreamMeasures & { upstream: string | null })[];
-  /** Requests that failed, by the error that their clients got; the most frequent first. */
-  failures: { upstream: string | null; code: string | null; requests: number }[];
-  /** Attempts after which another attempt was made, by their outcome. */
-  followed: { upstream: string; outcome: string; attempts: number }[];
 }
 
 export interface UpstreamReports {

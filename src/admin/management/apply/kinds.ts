@@ -3,9 +3,10 @@ import Type from "typebox";
 import type { Money } from "../../../core/inference/money.ts";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import { organizationStatuses, scopes } from "../../../core/store/directory.ts";
+import { Calendar } from "../../store/calendar.ts";
 import type { NoticeDestination } from "../../store/notices.ts";
 import { type LimitName, limitNames } from "../../store/shapes.ts";
-import { CalendarShape } from "../calendars.ts";
+import { zone } from "../calendars.ts";
 import type { Key } from "../key.ts";
 import { fileMoney } from "../money.ts";
 import { destination_default } from "../notice-words.ts";
@@ -59,7 +60,7 @@ const statusVerbs = {
 
 const { url, shares, key_expiry_days } = verbNamed("setNotices").takes.properties;
 
-const { week_starts, month_starts } = CalendarShape.properties;
+const { week_starts, month_starts } = Calendar.properties;
 
 const notices: Field<WholeOrganization> = {
   schema: nullable(Type.Object({ url, shares, key_expiry_days }, { additionalProperties: false })),
@@ -87,11 +88,7 @@ function withNormalHook(value: { url?: string; shares?: number[] }): unknown {
 const calendar: Field<WholeOrganization> = {
   schema: nullable(
     Type.Object(
-      {
-        zone: CalendarShape.properties.zone,
-        week_starts: Type.Optional(week_starts),
-        month_starts: Type.Optional(month_starts),
-      },
+      { zone, week_starts: Type.Optional(week_starts), month_starts: Type.Optional(month_starts) },
       { additionalProperties: false },
     ),
   ),
