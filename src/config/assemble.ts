@@ -23,13 +23,10 @@ import { simulatorUpstream } from "./simulator.ts";
 import type { TlsRead } from "./tls.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
-/**
- * Builds the Configuration. `file` is null if there is none; `simulatorUrl` is null until the simulator has started.
- */
+/** Builds the Configuration. `file`: null if there is none. */
 export function assemble(
   environment: EnvironmentSettings,
   file: ConfigurationFile | null,
-  simulatorUrl: string | null,
   tls: TlsRead,
 ): Configuration {
   const named = Object.entries(file?.upstreams ?? {}).map(([name, entry]) =>
@@ -37,7 +34,7 @@ export function assemble(
   );
   const { models, upstreams, namesFrom } = environment.upstream
     ? servedByEnvironment(environment.upstream, file?.models)
-    : servedByFile(named, file?.models, simulatorUpstream(simulatorUrl));
+    : servedByFile(named, file?.models, simulatorUpstream());
   const overridden = environment.upstream !== null && (file?.upstreams !== undefined || file?.models !== undefined);
   const settings = sectionsOf(file ?? {}, environment.overrides);
   return {

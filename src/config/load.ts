@@ -17,18 +17,12 @@ import { type ReadFile, reasonOf } from "./source.ts";
 import { tlsOf } from "./tls.ts";
 import { whyNoWorkers } from "./workers.ts";
 
-export interface ConfigurationSources {
+interface ConfigurationSources {
   env: Environment;
   readFile: ReadFile;
-  /** The simulator's base URL, up to and with `/v1`, or null while it has not been started (see `withSimulatorAt`). */
-  simulatorUrl: string | null;
 }
 
-export function loadConfiguration({
-  env,
-  readFile,
-  simulatorUrl,
-}: ConfigurationSources): Configuration | ConfigurationError {
+export function loadConfiguration({ env, readFile }: ConfigurationSources): Configuration | ConfigurationError {
   const environment = readEnvironment(env, readFile);
   const source = readSource(environment.environment, readFile);
   if ("problems" in environment || "problems" in source) {
@@ -39,7 +33,7 @@ export function loadConfiguration({
   if (unusable.length > 0) return new ConfigurationError(unusable);
   const tls = tlsOf(source.file ?? {}, readFile);
   if ("problems" in tls) return new ConfigurationError(tls.problems);
-  const configuration = assemble(environment.settings, source.file, simulatorUrl, tls);
+  const configuration = assemble(environment.settings, source.file, tls);
   const refusal = whyNoWorkers(configuration.server.workers, storage);
   const workers = overrides.server?.workers === undefined ? "server.workers" : "SLUICE_WORKERS";
   if (refusal !== null) return new ConfigurationError([`${workers} ${refusal}`]);

@@ -7,10 +7,10 @@ export const simulatorName = "simulator";
 /** The simulator's URL before it is started: an address that can never be reached (RFC 6761). */
 const unstartedUrl = "http://simulator.invalid/v1";
 
-export function simulatorUpstream(url: string | null): Upstream {
+export function simulatorUpstream(url = unstartedUrl): Upstream {
   return {
     name: simulatorName,
-    url: url ?? unstartedUrl,
+    url,
     protocol: "openai-chat",
     dialect: { ...dialects.generic, completions: { suffix: "passed", echo: false, logprobs: true } },
     apiKey: null,

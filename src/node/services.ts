@@ -17,7 +17,7 @@ import type { Configuration, StorageSettings } from "../config/configuration.ts"
 import { configurationPath, readEnvironment } from "../config/environment.ts";
 import { coresOf, descriptorLimit, memoryMarkBytes } from "../config/machine.ts";
 import { ConfigurationError } from "../config/problem.ts";
-import { type Reloadable, reloadable, type StartParts, startingFrom } from "../config/reload.ts";
+import { reloadable, type StartParts, startingFrom } from "../config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "../config/simulator.ts";
 import { type ReadFile, readFileBounded } from "../config/source.ts";
 import { type MachineRoom, workersIn } from "../config/workers.ts";
@@ -121,7 +121,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
         await database.close();
       }
     },
-    descriptorLimit: () => descriptorLimit(),
+    descriptorLimit,
     room: roomHere,
     async inspectRedis(url) {
       const { redisConnection } = await import("../stores/redis/connection.ts");
@@ -218,9 +218,9 @@ function settingsOf(environment: NodeJS.ProcessEnv) {
 
 const storageOf = (environment: NodeJS.ProcessEnv): StorageSettings => settingsOf(environment).storage;
 
-/** Loads the configuration. Throws ConfigurationError. */
+/** Throws ConfigurationError. */
 async function loaded(environment: NodeJS.ProcessEnv, readFile: ReadFile = readFileBounded): Promise<Configuration> {
-  const { load } = await loader(environment, readFile);
+  const load = await loader(environment, readFile);
   const configuration = load();
   if (configuration instanceof ConfigurationError) throw configuration;
   return configuration;
@@ -228,8 +228,7 @@ async function loaded(environment: NodeJS.ProcessEnv, readFile: ReadFile = readF
 
 async function loader(environment: NodeJS.ProcessEnv, readFile: ReadFile) {
   const { loadConfiguration } = await import("../config/load.ts");
-  const load = () => loadConfiguration({ env: environment, readFile, simulatorUrl: null });
-  return { load };
+  return () => loadConfiguration({ env: environment, readFile });
 }
 
 /** The memory and cores that all workers of a node may take together. */
@@ -276,7 +275,7 @@ async function supervised(parts: Supervised): Promise<number> {
     readFile: () => fileRead(path, readFileBounded),
     load(file) {
       const { readFile } = configurationFile(path, readFileBounded, () => file);
-      return loadConfiguration({ env: environment, readFile, simulatorUrl: null });
+      return loadConfiguration({ env: environment, readFile });
     },
   });
 }
@@ -292,7 +291,7 @@ function waitOf({ storage, server }: Configuration, member: Member | null, asked
 
 /** The configuration in force, which can be reloaded. The simulator is started once a route needs it. */
 async function configurationInForce(environment: NodeJS.ProcessEnv, read: Configuration, readFile: ReadFile) {
-  const { load } = await loader(environment, readFile);
+  const load = await loader(environment, readFile);
   let simulator: Simulator | null = null;
   const prepare = async (configuration: Configuration, before?: Configuration): Promise<Configuration> => {
     if (configuration.namesFrom) return named(configuration, before);
@@ -300,14 +299,8 @@ async function configurationInForce(environment: NodeJS.ProcessEnv, read: Config
     simulator ??= await (await import("../features/simulator/server.ts")).startSimulator();
     return withSimulatorAt(configuration, simulator.url);
   };
-  const first = await prepare(read);
-  const configuration: Reloadable = reloadable(first, { load, prepare });
-  return {
-    configuration,
-    stop: async () => {
-      await simulator?.stop();
-    },
-  };
+  const configuration = reloadable(await prepare(read), { load, prepare });
+  return { configuration, stop: async () => simulator?.stop() };
 }
 
 /**
@@ -378,7 +371,6 @@ async function written<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Whether opening the store creates a new database. */
 function creates({ databaseUrl, dataDir }: StorageSettings): boolean {
   return !databaseUrl && !existsSync(embeddedFolder(dataDir));
 }

@@ -23,7 +23,7 @@ function withUpstream(fields: object) {
     const found = path === "./sluice.yaml" ? text : files[path];
     return found === undefined ? null : new TextEncoder().encode(found);
   };
-  const loaded = loadConfiguration({ env: {}, simulatorUrl: null, readFile });
+  const loaded = loadConfiguration({ env: {}, readFile });
   return loaded instanceof ConfigurationError ? loaded.problems.join("\n") : loaded.upstreams[0]!;
 }
 

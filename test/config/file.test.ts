@@ -373,7 +373,6 @@ describe("a hostile file is refused quickly", () => {
     const latin = loadConfiguration({
       env: {},
       readFile: () => new Uint8Array([0x61, 0x3a, 0xe9]),
-      simulatorUrl: null,
     });
     expect((latin as Error).message).toContain("is not UTF-8 text; save it as UTF-8");
   });

@@ -17,7 +17,6 @@ setDefaultTimeout(60_000);
 function sound(bytes: Uint8Array): void {
   const result = loadConfiguration({
     env: { MAIN_KEY: secret },
-    simulatorUrl: null,
     readFile: (path) => (path === "./sluice.yaml" ? bytes : null),
   });
   if (!(result instanceof ConfigurationError)) {

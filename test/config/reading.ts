@@ -11,7 +11,7 @@ export type Variables = Record<string, string | undefined>;
 export function load(text: string | null, env: Variables = {}): Configuration | ConfigurationError {
   const bytes = text === null ? null : new TextEncoder().encode(text);
   const path = env.SLUICE_CONFIG ?? "./sluice.yaml";
-  return loadConfiguration({ env, simulatorUrl: null, readFile: (asked) => (asked === path ? bytes : null) });
+  return loadConfiguration({ env, readFile: (asked) => (asked === path ? bytes : null) });
 }
 
 export function configured(text: string | null, env: Variables = {}): Configuration {

@@ -44,7 +44,7 @@ function configurationOf(env: Record<string, string>): Configuration {
     "/run/secrets/sluice/redis-url": "redis://redis:6379\n",
   };
   const readFile = (path: string) => (path in files ? new TextEncoder().encode(files[path]) : null);
-  const loaded = loadConfiguration({ env, readFile, simulatorUrl: null });
+  const loaded = loadConfiguration({ env, readFile });
   if (loaded instanceof Error) throw loaded;
   return loaded;
 }

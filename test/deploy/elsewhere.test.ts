@@ -140,7 +140,6 @@ describe("compose.yaml", () => {
       const loaded = loadConfiguration({
         env: { ...ofConsole(environment), SLUICE_CONFIG: "/etc/sluice/sluice.yaml" },
         readFile: () => new TextEncoder().encode(textOf(compose.configs.console.file)),
-        simulatorUrl: "http://127.0.0.1:1",
       });
       if (loaded instanceof Error) throw loaded;
       const { server, identity } = loaded;
@@ -162,7 +161,6 @@ describe("compose.yaml", () => {
     const loaded = loadConfiguration({
       env: { SLUICE_CONFIG: "/etc/sluice/sluice.yaml" },
       readFile: (path) => (path === "/etc/sluice/sluice.yaml" ? new TextEncoder().encode(content) : null),
-      simulatorUrl: null,
     });
     if (loaded instanceof Error) throw loaded;
     const { limits } = loaded;

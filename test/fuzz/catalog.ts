@@ -54,9 +54,7 @@ export const catalogFuzzer: Fuzzer = {
       (bytes) => {
         const env = { MAIN_KEY: secret, VLLM_KEY: secret };
         const readFile = (path: string) => (path === "./sluice.yaml" ? bytes : null);
-        const found = affordable(bytes.length, ms_per_kb, () =>
-          loadConfiguration({ env, simulatorUrl: null, readFile }),
-        );
+        const found = affordable(bytes.length, ms_per_kb, () => loadConfiguration({ env, readFile }));
         if (!(found instanceof ConfigurationError)) return;
         const { problems, message } = found;
         if (problems.length < 1 || problems.length > lines_max) throw new Error(`${problems.length} problems`);

@@ -51,7 +51,6 @@ test("what it finds: soon expired, of another name, expired, and as it should be
       SLUICE_UPSTREAM_URL: `https://localhost:${port}/v1`,
     },
     readFile: (path) => (path.startsWith("./") ? null : readFileBounded(path)),
-    simulatorUrl: null,
   });
   if (configuration instanceof ConfigurationError) throw configuration;
   const it = shell({ configuration: async () => configuration, certificates: certificatesOf, now_ms: Date.now });
@@ -81,7 +80,6 @@ identity: { service_url: https://localhost:${port}, console_url: https://localho
   const configuration = loadConfiguration({
     env: { SLUICE_SECRET_KEY: Buffer.alloc(32).toString("base64") },
     readFile: (path) => (path === "./sluice.yaml" ? new TextEncoder().encode(text) : readFileBounded(path)),
-    simulatorUrl: null,
   });
   if (configuration instanceof ConfigurationError) throw configuration;
   const told = (await certificatesOf(configuration)).map((one) => [one.whose, judged(one, Date.now())] as const);
@@ -98,7 +96,6 @@ test("the server's own is for the name that it listens under, and any name will 
     const configuration = loadConfiguration({
       env: { HOST, SLUICE_TLS_CERTIFICATE_FILE: own.certificate, SLUICE_TLS_KEY_FILE: own.key },
       readFile: (path) => (path.startsWith("./") ? null : readFileBounded(path)),
-      simulatorUrl: null,
     });
     if (configuration instanceof ConfigurationError) throw configuration;
     return (await certificatesOf(configuration)).map(({ host }) => host);

@@ -120,7 +120,7 @@ function model(id: string): CatalogModel {
   };
 }
 
-const defaults = loadConfiguration({ env: {}, readFile: () => null, simulatorUrl: null });
+const defaults = loadConfiguration({ env: {}, readFile: () => null });
 if (defaults instanceof Error) throw defaults;
 
 const configuration: Configuration = {

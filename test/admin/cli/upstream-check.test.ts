@@ -21,7 +21,7 @@ function at(text: string) {
   const { typed } = shell({
     environment,
     configuration: async () => {
-      const read = loadConfiguration({ env: environment, readFile: readFileBounded, simulatorUrl: null });
+      const read = loadConfiguration({ env: environment, readFile: readFileBounded });
       if (read instanceof Error) throw read;
       return read;
     },
@@ -78,7 +78,7 @@ describe("sluice upstream check", () => {
     const link = `${path}.link`;
     symlinkSync(path, link);
     const environment = { SLUICE_CONFIG: link };
-    const read = loadConfiguration({ env: environment, readFile: readFileBounded, simulatorUrl: null });
+    const read = loadConfiguration({ env: environment, readFile: readFileBounded });
     if (read instanceof Error) throw read;
     const { typed } = shell({ environment, configuration: async () => read });
     expect((await typed("upstream check main --write")).code).toBe(0);

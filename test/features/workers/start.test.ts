@@ -37,7 +37,7 @@ test.each([
   ...["0", "65", "-2", "two"].map((workers) => [{ SLUICE_WORKERS: workers }, isNoNumber(workers)] as const),
 ])("%j", (env, why) => {
   const readFile = (path: string) => (path === "workers.yaml" ? Buffer.from("server: { workers: 4 }\n") : null);
-  const found = loadConfiguration({ env: env as unknown as Record<string, string>, readFile, simulatorUrl: null });
+  const found = loadConfiguration({ env: env as unknown as Record<string, string>, readFile });
   expect(found).toMatchObject({ problems: [why] });
 });
 
