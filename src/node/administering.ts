@@ -6,7 +6,7 @@
 import type { ManagementEntrance } from "../admin/http/gate.ts";
 import { latest, shared } from "../admin/http/shared.ts";
 import { operatorCaller } from "../admin/management/caller.ts";
-import { direct, type Transport } from "../admin/management/client.ts";
+import { direct } from "../admin/management/client.ts";
 import { type ConsoleLinking, type ManagementOptions, managementContext } from "../admin/management/context.ts";
 import { nearestOrganizations } from "../admin/management/nearest.ts";
 import { ownLimitsOf } from "../admin/management/own-limits.ts";
@@ -15,7 +15,6 @@ import type { Authenticator } from "../core/auth/authenticate.ts";
 import { unknownCredentialLimits } from "../core/auth/unknown-credentials.ts";
 import { compact } from "../core/protocol/json.ts";
 import { operatorAuthentication } from "../features/identity/operator.ts";
-import type { Operator } from "../features/identity/store/operators.ts";
 import { administration, administrationStores } from "../stores/postgres/administration.ts";
 import type { Database } from "../stores/postgres/database.ts";
 import { sealingOf } from "./sealing.ts";
@@ -40,16 +39,10 @@ interface AdministrationDependencies extends Pick<ManagementOptions, "ledger" | 
 const reports_ms = 100;
 const nearest_ms = 10_000;
 
-export interface Administering {
-  /** All verbs for a user of the node's own machine, whose access the file system guards. */
-  actAs(actor: string, console?: ConsoleLinking | null): Transport;
-  entrance: ManagementEntrance;
-  /** Returns the operator of a token that was typed into a sign-in page. Throws Fault. */
-  typedToken(token: string, address: string): Promise<Operator>;
-}
+export type Administering = ReturnType<typeof administering>;
 
 /** Builds the administration of a serving node. `version`: the version of the contract. */
-export function administering(parts: AdministrationDependencies, version: string): Administering {
+export function administering(parts: AdministrationDependencies, version: string) {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
   const reading = administration(database);
   const now_ms = () => performance.now();
@@ -91,16 +84,20 @@ export function administering(parts: AdministrationDependencies, version: string
   const contextOf: ManagementEntrance["contextFor"] = ({ caller: { actor, within, person }, address, repeatKey }) =>
     contextFor({ actor, within, person, repeatKey }, address);
   const { authenticateSecret } = parts;
+  const entrance: ManagementEntrance = {
+    authenticate: async ({ request, client }) => operatorCaller(await authenticate(request.headers, client)),
+    contextFor: contextOf,
+    ...(authenticateSecret && { trying: trying({ database, authenticateSecret, contextFor: contextOf }) }),
+    tls: server.operator?.tls ?? "off",
+    names: server.operator ? [server.operator.host.toLowerCase(), ...(server.operator.names ?? [])] : [],
+    version,
+  };
   return {
-    actAs: (actor, console = null) => direct(contextFor({ actor, console }, null)),
-    typedToken: (token, address) => authenticate(new Headers({ authorization: `Bearer ${token}` }), address),
-    entrance: {
-      authenticate: async ({ request, client }) => operatorCaller(await authenticate(request.headers, client)),
-      contextFor: contextOf,
-      ...(authenticateSecret && { trying: trying({ database, authenticateSecret, contextFor: contextOf }) }),
-      tls: server.operator?.tls ?? "off",
-      names: server.operator ? [server.operator.host.toLowerCase(), ...(server.operator.names ?? [])] : [],
-      version,
-    },
+    entrance,
+    /** All verbs for a user of the node's own machine, whose access the file system guards. */
+    actAs: (actor: string, console: ConsoleLinking | null = null) => direct(contextFor({ actor, console }, null)),
+    /** Returns the operator of a token that was typed into a sign-in page. Throws Fault. */
+    typedToken: (token: string, address: string) =>
+      authenticate(new Headers({ authorization: `Bearer ${token}` }), address),
   };
 }

@@ -22,7 +22,7 @@ import { hasId, isIdThere, pathOf } from "../core/operations/path.ts";
 import { serveOperation } from "../core/operations/serve-operation.ts";
 import { encodeFault } from "../core/protocol/openai-chat/fault.ts";
 import type { IdentityParts } from "../features/identity/identity.ts";
-import type { OpenapiDependencies } from "../features/openapi/dependencies.ts";
+import type { OpenapiDependencies } from "../features/openapi/documentation.ts";
 import type { ResponsesDependencies } from "../features/responses/dependencies.ts";
 import { notServed, unknownPath } from "../features/unserved/unknown-path.ts";
 import { unservedAt } from "../features/unserved/unserved.ts";
@@ -45,7 +45,6 @@ interface AppOptions {
   isSecure?: boolean;
 }
 
-/** The application of the clients' port. */
 export function app(dependencies: NodeDependencies, options: AppOptions) {
   const { people = null, consoleOrigins = () => [], isSecure = false } = options;
   const identity = () => people?.identity() ?? null;

@@ -11,27 +11,22 @@ export function fileRead(path: string, readFile: ReadFile): FileRead {
   }
 }
 
-interface ConfigurationFile {
-  /** Reads sluice.yaml by `read`, and all other files from disk. */
-  readFile: ReadFile;
-  /**
-   * The milliseconds since the contents that were read last had been changed; null if there was no file. A date in the
-   * future counts as now.
-   */
-  age_ms(): number | null;
-}
-
 /** `read`: returns the contents of sluice.yaml, from disk or as the supervisor sent them. */
-export function configurationFile(path: string, readFile: ReadFile, read: () => FileRead): ConfigurationFile {
+export function configurationFile(path: string, readFile: ReadFile, read: () => FileRead) {
   let changed_ms: number | null = null;
   return {
-    readFile(wanted) {
+    /** Reads sluice.yaml by `read`, and all other files from disk. */
+    readFile(wanted: string): Uint8Array | null {
       if (wanted !== path) return readFile(wanted);
       const file = read();
       if (!("bytes" in file)) throw Object.assign(new Error("the file cannot be read"), { code: file.code });
       changed_ms = file.changedAt_ms;
       return file.bytes;
     },
+    /**
+     * The milliseconds since the contents that were read last had been changed; null if there was no file. A date in
+     * the future counts as now.
+     */
     age_ms: () => (changed_ms === null ? null : Math.max(0, Date.now() - changed_ms)),
   };
 }

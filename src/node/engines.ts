@@ -1,55 +1,28 @@
 /** Wires the engines of a node: the client, the health of routes, the requests in flight, and the checks of engines. */
 import type { Configuration } from "../config/configuration.ts";
 import type { Log } from "../core/http/log.ts";
-import { type Pool, pool } from "../core/routing/choose.ts";
-import { type Health, health } from "../core/routing/health.ts";
-import { type Queues, queues } from "../core/routing/queues.ts";
-import { Drained, type DrainSeen, forgetOthers, type Replicas, replicas } from "../core/routing/replicas.ts";
-import type { RouteView } from "../core/routing/view.ts";
+import { pool } from "../core/routing/choose.ts";
+import { health } from "../core/routing/health.ts";
+import { queues } from "../core/routing/queues.ts";
+import { Drained, type DrainSeen, forgetOthers, replicas } from "../core/routing/replicas.ts";
 import type { EngineSlots } from "../core/store/engine-slots.ts";
-import type { EngineSeen } from "../core/store/fleet.ts";
 import { repeating } from "../core/time/clock.ts";
-import { type Client, client, type Stray } from "../core/upstream/http1/client.ts";
+import { client, type Stray } from "../core/upstream/http1/client.ts";
 import { ReadPauses } from "../core/upstream/http1/read-pauses.ts";
 import { checks } from "../features/probing/checks.ts";
 import { loads } from "../features/probing/loads.ts";
-import { type Names, names } from "../features/probing/names.ts";
+import { names } from "../features/probing/names.ts";
 import type { Problem } from "../features/probing/resolution.ts";
 import { type Resolve, resolve as resolveName } from "../features/probing/resolve.ts";
 import { sharing } from "../features/sharing/sharing.ts";
-import { loadsOf, type RouteLoad, routesOf } from "../features/telemetry/routes.ts";
-import { enginesSeen, type SharedLimit, sharedLimits } from "../features/telemetry/seen.ts";
-import { type Tallies, tallies } from "../features/telemetry/tallies.ts";
+import { loadsOf, routesOf } from "../features/telemetry/routes.ts";
+import { enginesSeen, sharedLimits } from "../features/telemetry/seen.ts";
+import { tallies } from "../features/telemetry/tallies.ts";
 import { disposable } from "./foundation.ts";
 import { Lateness } from "./lateness.ts";
 import { logResolved } from "./resolution-log.ts";
 
-export interface Engines extends AsyncDisposable {
-  client: Client;
-  replicas: Replicas;
-  health: Health;
-  pool: Pool;
-  queues: Queues;
-  tallies: Tallies;
-  names: Names;
-  /** The sum of all delays of this process's timers since its start, in milliseconds. */
-  late_ms(): number;
-  /** How long the sockets of engines are currently paused after a read. */
-  readPause_ms(): number;
-  drained: Drained;
-  /** Sets which engines are drained. */
-  drain(all: readonly DrainSeen[]): void;
-  /** The current state of the routes. */
-  routes(): RouteView[];
-  /** The current load of the routes, for sums. */
-  loads(): RouteLoad[];
-  /** The current state of the engines, each derived from the state of its routes. */
-  seen(): EngineSeen[];
-  /** This process's share of each limit that the fleet shares. */
-  shares(): SharedLimit[];
-  /** The number of addresses of each upstream whose host name is resolved at intervals. */
-  addresses(): [upstream: string, addresses: number][];
-}
+export type Engines = ReturnType<typeof engines>;
 
 interface EnginesDependencies {
   configuration(): Configuration;
@@ -78,7 +51,7 @@ export function engines({
   strayed,
   late,
   slots = null,
-}: EnginesDependencies): Engines {
+}: EnginesDependencies) {
   const ending = new AsyncDisposableStack();
   const now_ms = () => performance.now();
   const configured = () => configuration().upstreams;
@@ -152,24 +125,28 @@ export function engines({
     drain(all: readonly DrainSeen[]) {
       if (drained.set(all)) replicaSet.changed();
     },
+    /** The sum of all delays of this process's timers since its start, in milliseconds. */
     late_ms: () => lateness.total_ms(),
+    /** How long the sockets of engines are currently paused after a read. */
     readPause_ms: () => pauses.window_ms,
     routes: () => routesOf(configuration().catalog, one, now_ms()),
+    /** The current load of the routes, for sums. */
     loads: () => loadsOf(configuration().catalog, one),
     seen: () => enginesSeen(configuration().catalog, one, now_ms()),
+    /** This process's share of each limit that the fleet shares. */
     shares: () => sharedLimits(configuration().catalog, one),
+    /** The number of addresses of each upstream whose host name is resolved at intervals. */
     addresses: () =>
-      configured().flatMap((each) => (each.resolve ? [[each.name, naming.addressesOf(each).length]] : [])) as [
-        string,
-        number,
-      ][],
+      configured().flatMap<[upstream: string, addresses: number]>((each) =>
+        each.resolve ? [[each.name, naming.addressesOf(each).length]] : [],
+      ),
   };
   return disposable(made, ending);
 }
 
 /**
- * Logs a stray answer (data beyond the answer to a request). It is logged once for each time that its engine's
- * connections stop being reused: the engine may send one with every answer.
+ * Logs a stray answer (data beyond the answer to a request), once for each time that the engine's connections stop being
+ * reused: the engine may send stray data with every answer.
  */
 function logStray(log: Log, { upstream, replica, isFirst }: Stray): void {
   if (isFirst) log.event("error", "upstream_stray_answer", { upstream, ...(replica ? { replica } : {}) });

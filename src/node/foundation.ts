@@ -21,7 +21,6 @@ export interface Serving {
   say(text: string): void;
   /** Resolves with the name of the first signal to stop, or of what else ends this process. */
   stopping: Promise<string>;
-  /** Resolves with the name of a further signal to stop. */
   stopAsked(): Promise<string>;
   onReload(reload: () => void): void;
   /** The milliseconds since the configuration file was changed; null: there is none. */

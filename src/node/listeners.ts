@@ -32,13 +32,6 @@ interface Entrances {
   console: Pick<Console, "parts" | "files" | "subscriptions" | "settings" | "isOnDemand" | "listensAt">;
 }
 
-/** The listeners of a node before they listen. */
-interface PreparedListeners {
-  /** Checks that the ports are free: throws if one is taken, for which `listen` would throw only later. */
-  checkPorts(): void;
-  listen(): Listeners;
-}
-
 export interface Listeners {
   url: string;
   /** When the certificate that is shown to clients expires; null: there is none. */
@@ -51,15 +44,15 @@ export interface Listeners {
   refuse(): Promise<void>;
   /** Resolves when all requests of the API have their answers. */
   stop(): Promise<void>;
-  /** Closes the ports of operators and of the console. */
   stopOperator(): Promise<void>;
 }
 
+/** Prepares the listeners of a node, which listen once `listen` of the result is called. */
 export function listeners(
   dependencies: NodeDependencies,
   { entrance, people, console }: Entrances,
   { server, limits, log, onReload, isShared }: ListenerParts,
-): PreparedListeners {
+) {
   const identity = server.tls ? identityIn(server.tls) : null;
   const operatorIdentity = server.operator?.tls === "on" ? identity : null;
   /** The certificate in force, for the console, which may begin to listen much later. */
@@ -108,6 +101,7 @@ export function listeners(
   }
 
   return {
+    /** Throws if a port is taken, for which `listen` would throw only later. */
     checkPorts() {
       // Shared ports were checked by the supervisor.
       if (!isShared) for (const each of [server, server.operator, server.console]) if (each) freePort(each);

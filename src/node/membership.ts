@@ -23,7 +23,6 @@ export function settingsOf({ limits, metering, server, storage }: Configuration,
   return { limits: limitsOfOne(whole, member.workers), metering, server: withPorts(server, member), storage };
 }
 
-/** The server's settings with the ports that were found free. */
 export function withPorts(
   server: ServerSettings,
   { port, operatorPort }: Pick<Member, "port" | "operatorPort">,

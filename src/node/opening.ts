@@ -15,7 +15,6 @@ interface Opening {
   open(): Promise<Database>;
   /** The longest wait in milliseconds; 0: none. */
   wait_ms: number;
-  /** Resolves when the process is asked to stop. */
   stopping: Promise<unknown>;
   configuration: Configuration;
   member: Member | null;

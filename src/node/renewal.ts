@@ -5,13 +5,6 @@ import type { Listening } from "../core/http/listen.ts";
 import type { Log } from "../core/http/log.ts";
 import { repeating } from "../core/time/clock.ts";
 
-interface Renewal {
-  /** Reads the files now, without waiting for the next interval. */
-  look(): void;
-  /** When the served certificate expires. */
-  expiresAt(): Date;
-}
-
 /** How often the files are read. They are small, so this costs little. */
 const look_ms = 5000;
 
@@ -19,12 +12,13 @@ export function renewal(
   files: IdentityFiles,
   first: Identity,
   { readFile, listening, log }: { readFile: ReadFile; listening: Pick<Listening, "renew">; log: Pick<Log, "event"> },
-): Renewal {
+) {
   let current = first;
   let expiresAt = described(first.certificate).expires;
   /** The last problem, so that it is logged only once. */
   let refused: string | null = null;
 
+  /** Reads the files now, without waiting for the next interval. */
   const look = (): void => {
     const problem = renewed();
     if (problem !== null && problem !== refused) {

@@ -35,7 +35,6 @@ export interface Reported {
   identity: NodeIdentity;
   member: Pick<Member, "number" | "workers"> | null;
   version: string;
-  /** The URL at which the node serves. */
   url: string;
   certificateExpiresAt(): Date | null;
   configuration: Pick<Reloadable, "hash">;

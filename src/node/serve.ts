@@ -58,7 +58,6 @@ function endedByDatabase(serving: Serving, log: Log): Serving {
   };
 }
 
-/** Serves with a node that was built, until it has drained. */
 async function served(foundation: Foundation, node: Node, ending: AsyncDisposableStack): Promise<void> {
   const { serving, settings, log, outage } = foundation;
   const { configuration, database, member, waiting } = serving;

@@ -4,21 +4,14 @@
  */
 import { isatty } from "node:tty";
 
-export interface Signals {
-  /** Resolves with the name of the signal to stop. Call it again for a second signal. */
-  stopAsked(): Promise<NodeJS.Signals>;
-  /**
-   * Calls `reload` for each SIGHUP that asks for it; immediately, if one has come since the first call of `stopAsked`.
-   */
-  onReload(reload: () => void): void;
-}
+export type Signals = ReturnType<typeof processSignals>;
 
 /**
  * A second SIGINT within this time is ignored: npm passes on Ctrl-C, which the terminal has sent to all its processes.
  */
 const same_ms = 200;
 
-export function processSignals(now_ms = () => performance.now()): Signals {
+export function processSignals(now_ms = () => performance.now()) {
   const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor));
   const hasLostTerminal = () => terminals.some((descriptor) => !isatty(descriptor));
   // The system and the shell both send SIGHUP when a terminal closes, so only the first one counts.
@@ -56,11 +49,13 @@ export function processSignals(now_ms = () => performance.now()): Signals {
     });
   };
   return {
-    stopAsked() {
+    /** Resolves with the name of the signal to stop. Call `stopAsked` again for a second signal. */
+    stopAsked(): Promise<NodeJS.Signals> {
       if (!isListening) listen();
       return new Promise((resolve) => void waiting.push(resolve));
     },
-    onReload(reload) {
+    /** Calls `reload` for each SIGHUP that asks for it; immediately, if one has come since the first `stopAsked`. */
+    onReload(reload: () => void): void {
       process.on("SIGHUP", () => {
         if (!hasLostTerminal()) reload();
       });

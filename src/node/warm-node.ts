@@ -45,7 +45,6 @@ export interface WarmNode extends AsyncDisposable {
 }
 
 export interface Round {
-  /** The most requests that the round may send. */
   requests: number;
   concurrent: number;
   /** Called before each request. Returns whether to send it. */

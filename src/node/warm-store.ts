@@ -51,7 +51,6 @@ function granted({ inputNanos, outputTokens, prices, limits }: Admit): AdmitAnsw
 
 const hour_ms = 3_600_000;
 
-/** The credential of a made-up caller on this plan. */
 export function callerOn(plan: string): Credential {
   const readAt = new Date();
   const newId = () => Bun.randomUUIDv7();

@@ -9,7 +9,6 @@ export interface WarmUpParts {
   warm_up_ms: number;
   start(): WarmNode;
   log: Pick<Log, "event">;
-  /** Aborted when the process is asked to stop. */
   stopped: AbortSignal;
 }
 

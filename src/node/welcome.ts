@@ -32,7 +32,6 @@ export interface Demo {
   model: string;
 }
 
-/** Creates the demo organization and its key. */
 export async function createDemo(settings: DemoSettings): Promise<Demo> {
   const { manage, catalog, dataDir, now_ms, isTerminal } = settings;
   const plan = catalog.plans.has(demo_plan) ? demo_plan : [...catalog.plans.keys()][0];

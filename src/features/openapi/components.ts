@@ -24,7 +24,6 @@ export class Components {
     return this.#write(shape) as JsonObject;
   }
 
-  /** All components so far, by name. */
   schemas(): JsonObject {
     return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
   }

@@ -77,7 +77,6 @@ export function faultDescription(codes: readonly FaultCode[]): string {
   return codes.map((code) => `\`${code}\`: ${faultMeanings[code]}.`).join("\n\n");
 }
 
-/** The headers of a fault with this status, in every operation. */
 export function faultHeaders(status: number): string[] {
   if (status === 401) return ["www-authenticate", "x-should-retry"];
   if (status === 405) return ["allow", "x-should-retry"];
@@ -121,8 +120,7 @@ const shapes: Record<FaultShape, FaultDescription> = {
   client: { schemas: [ChatError, MessagesError], code: "`code`" },
 };
 
-/** An example of an error body, for the document. */
-export function faultExample(code: FaultCode, message: string, param: string | null = null): unknown {
+export function faultExample(code: FaultCode, message: string): unknown {
   const { type } = faultCatalogue[code];
-  return { error: { message, type, param, code, request_id: "req_019a9e0c52c07c3fb1d2a54e8d3f6b70" } };
+  return { error: { message, type, param: null, code, request_id: "req_019a9e0c52c07c3fb1d2a54e8d3f6b70" } };
 }

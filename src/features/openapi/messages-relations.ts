@@ -82,7 +82,6 @@ const relations: Relation<string>[] = [
   eachItem("tools", callableTool),
 ];
 
-/** The schema of a Messages request with these rules. */
 export function withRelations({ description = "", ...schema }: JsonObject): JsonObject {
   return { ...schema, ...(published(relations) as JsonObject), description };
 }

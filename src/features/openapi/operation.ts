@@ -3,7 +3,7 @@ import Type from "typebox";
 import { getExample } from "../../core/operations/examples.ts";
 import { jsonSuccess, jsonType, operation } from "../../core/operations/operation.ts";
 import { unlisted } from "../../core/operations/unlisted.ts";
-import type { OpenapiDependencies } from "./dependencies.ts";
+import type { OpenapiDependencies } from "./documentation.ts";
 import { docsPath, docsScriptPath } from "./page.ts";
 
 const common = { method: "get", tag: "Documentation", scope: null, faults: [], otherFaults: false } as const;

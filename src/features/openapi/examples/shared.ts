@@ -6,7 +6,6 @@ export const weather = {
   question: { role: "user", content: "What is the weather in Oslo?" },
 };
 
-/** The schema of the structured output in the examples. */
 export const citySchema = {
   type: "object",
   properties: { city: { type: "string" }, country: { type: "string" } },
