@@ -4,12 +4,14 @@
  */
 
 import type { Billing } from "../admin/management/context.ts";
+import type { Calendar } from "../admin/store/calendar.ts";
 import type { Identity } from "../core/auth/identity.ts";
 import type { Catalog } from "../core/routing/catalog.ts";
 import type { Share } from "../core/routing/fair-queue.ts";
 import type { Upstream } from "../core/upstream/target.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
-import type { Sections } from "./settings/sections.ts";
+import { filled } from "./settings/row.ts";
+import { calendar, type Sections } from "./settings/sections.ts";
 
 /** The configuration. Settings of the file's sections are described by their rows: settings/sections.ts. */
 export interface Configuration extends Omit<Sections, "server" | "identity" | "smtp"> {
@@ -46,6 +48,13 @@ export type SmtpSettings = Omit<NonNullable<Sections["smtp"]>, "ca_file"> & { ca
 /** The currency of every amount, and the name of the biller. */
 export function billingOf({ metering, reports }: Pick<Configuration, "metering" | "reports">): Billing {
   return { currency: metering.currency, provider: reports.provider };
+}
+
+/** The calendar of organizations that are created without one. */
+export function calendarOf({ calendar: written }: Sections["metering"]): Calendar | null {
+  if (!written) return null;
+  const { zone, week_starts: weekStarts, month_starts: monthStarts } = filled(calendar.properties, written);
+  return { zone, weekStarts, monthStarts };
 }
 
 export type ServiceLimits = Sections["limits"];

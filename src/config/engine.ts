@@ -18,7 +18,6 @@ import { whyUnreached } from "./unreached.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 export interface EngineModel {
-  /** The engine's own name for the model. */
   name: string;
   /** The kind that the engine reports; null if it reports none. */
   kind: ModelKind | null;
@@ -28,7 +27,6 @@ export interface EngineModel {
    */
   isOwnContext?: boolean;
   outputTokens_max: number | null;
-  /** Null if the engine reports no capabilities. */
   capabilities: Capability[] | null;
   /** The date in Unix seconds; null if the engine does not report it. */
   created: number | null;
@@ -89,7 +87,6 @@ export async function probeEngine(
 export interface EngineReply {
   /** The HTTP status; null if there was no answer. */
   status: number | null;
-  /** The error by which there was no answer. */
   failure?: unknown;
   body: unknown;
 }

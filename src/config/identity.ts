@@ -94,7 +94,6 @@ function whyNoOrigin(text: string): string | null {
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
 
-/** The settings of a section without problems. */
 export function identityOf(section: IdentitySection): Identity {
   const settings = filled(rows.properties, section);
   const originOf = (url: string | undefined) => (url === undefined ? null : new URL(url).origin);

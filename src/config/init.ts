@@ -29,7 +29,6 @@ interface DraftUpstream {
   keyVariable: string | null;
   /** The date, in Unix seconds, for models whose engine reports none. */
   nowSeconds: number;
-  /** The rows that were derived from the engine's answers. */
   rows?: ReturnType<typeof upstreamRows>;
   /** The findings about each model, by the engine's name for it. */
   found?: ReadonlyMap<string, readonly Finding[]>;
@@ -40,7 +39,6 @@ interface DraftUpstream {
 /** The name of the schema file beside the draft, to which its first line refers. */
 const schema_file = "sluice.schema.json";
 
-/** An engine to be asked. */
 export interface InitEngine {
   /** The upstream's name in the file. */
   name: string;
@@ -71,7 +69,6 @@ interface Served {
 }
 
 interface InitDraft {
-  /** The text of sluice.yaml. */
   yaml: string;
   /** The public ids of the models found. */
   models: string[];

@@ -27,7 +27,6 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** Gathers the problems of one file. */
 export class Problems {
   readonly #file: string;
   readonly #found: { place: FilePosition | null; text: string }[] = [];

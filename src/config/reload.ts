@@ -13,7 +13,6 @@ type Reloaded = { ok: true; configuration: Configuration } | { ok: false; proble
 export interface Reloadable {
   /** The configuration in force, with the plans of this node's file. Each request reads it once. */
   current(): Configuration;
-  /** The hash of the configuration in force. */
   hash(): string;
   /**
    * Reads the configuration again. Never throws; overlapping reloads run one after the other. If `refuse` returns

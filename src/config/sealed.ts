@@ -37,7 +37,6 @@ export function sealing(keys: readonly Uint8Array[], random: (bytes: number) => 
   const [first] = keys;
   if (!first) throw new RangeError("there is no key");
   const byId = new Map(keys.map((key) => [idOf(key).toHex(), key]));
-  const headOf = (sealed: Uint8Array) => sealed.subarray(0, head_bytes);
   const keyOf = (sealed: Uint8Array) =>
     sealed.length >= head_bytes + tag_bytes && sealed[0] === form_byte
       ? byId.get(sealed.subarray(1, 1 + keyId_bytes).toHex())
@@ -51,7 +50,7 @@ export function sealing(keys: readonly Uint8Array[], random: (bytes: number) => 
     open(sealed, about) {
       const key = keyOf(sealed);
       if (!key) return null;
-      const head = headOf(sealed);
+      const head = sealed.subarray(0, head_bytes);
       const decipher = createDecipheriv("aes-256-gcm", key, head.subarray(-nonce_bytes)).setAAD(aad(head, about));
       decipher.setAuthTag(sealed.subarray(-tag_bytes));
       try {
@@ -71,8 +70,6 @@ function aad(head: Uint8Array, about: string): Uint8Array {
 
 /** An id of the key that reveals nothing of the key. */
 function idOf(key: Uint8Array): Uint8Array {
-  return (Bun.SHA256.hash(Buffer.concat([Buffer.from("sluice secret key id\0"), key])) as Uint8Array).slice(
-    0,
-    keyId_bytes,
-  );
+  const hash = Bun.SHA256.hash(Buffer.concat([Buffer.from("sluice secret key id\0"), key])) as Uint8Array;
+  return hash.slice(0, keyId_bytes);
 }

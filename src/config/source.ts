@@ -48,7 +48,6 @@ export function changedAt_ms(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.mtime.getTime() ?? null;
 }
 
-/** The reason why a file cannot be read, in words. */
 export function reasonOf(cause: unknown): string {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
   if (code === "EISDIR") return "it is a folder";

@@ -11,7 +11,6 @@ import type { Upstream } from "../core/upstream/target.ts";
 import type { Configuration } from "./configuration.ts";
 import { configurationHash } from "./hash.ts";
 
-/** The sections that have no secrets. */
 const sections = [
   ...(["metering", "limits", "messages", "responses", "answers", "reload", "log", "metrics"] as const),
   ...(["images", "reports", "webhooks"] as const),

@@ -6,8 +6,7 @@
 import { consoleFiles } from "../admin/console/files.ts";
 import { tryingHere } from "../admin/http/try-model.ts";
 import { upstreamNames } from "../admin/management/context.ts";
-import { calendarOf } from "../config/calendar.ts";
-import { billingOf, type Configuration } from "../config/configuration.ts";
+import { billingOf, type Configuration, calendarOf } from "../config/configuration.ts";
 import { shownConfiguration } from "../config/without-secrets.ts";
 import { arrivals } from "../core/admission/arrivals.ts";
 import { unreadBodies, unreadLimits } from "../core/body/unread.ts";

@@ -2,13 +2,11 @@
 import { isDeepStrictEqual } from "node:util";
 import type { PlanStore, PlanUse } from "../admin/store/plan.ts";
 import type { Configuration } from "../config/configuration.ts";
-import { lostPlans, takesPlansAway, usedBy } from "../config/plan-use.ts";
 import type { Agree, Reloadable } from "../config/reload.ts";
 import type { Log } from "../core/http/log.ts";
 import type { Plan } from "../core/store/plan.ts";
 import { problemOfCurrencies } from "../stores/postgres/currency.ts";
 
-/** Reads which plans organizations have. */
 type ReadUse = () => Promise<PlanUse[]>;
 
 /** At a start, logs the configuration's notices, and an error for each missing plan that organizations have. */
@@ -99,9 +97,27 @@ function currencyChanged({ metering: before }: Configuration, { metering: next }
   return problem === null ? [] : [problem];
 }
 
+type Plans = ReadonlyMap<string, Plan>;
+
+/**
+ * The plans that organizations have but that are missing, so that their inference is refused with 402. `before`: the
+ * plans that were in force; if `before` is given, only the plans that this change removes.
+ */
+function lostPlans(uses: readonly PlanUse[], plans: Plans, before: Plans | null = null): PlanUse[] {
+  return uses.filter(({ plan }) => !plans.has(plan) && (before?.has(plan) ?? true));
+}
+
+/** A plan and its users in words: `plan 'gold' is used by 2 organizations (acme, umbrella)`. */
+function usedBy({ plan, organizations, slugs }: PlanUse): string {
+  const more = organizations - slugs.length;
+  const named = `${slugs.join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
+  return `plan '${plan}' is used by ${organizations} organization${organizations === 1 ? "" : "s"} (${named})`;
+}
+
 async function refusals(before: Configuration, next: Configuration, use: ReadUse): Promise<string[]> {
-  const plans = next.catalog.plans;
-  if (next.reload.force || !takesPlansAway(before.catalog.plans, plans)) return [];
+  const { plans } = next.catalog;
+  const isSmaller = [...before.catalog.plans.keys()].some((name) => !plans.has(name));
+  if (next.reload.force || !isSmaller) return [];
   const advice = "move them with sluice org plan, or set reload.force";
   return lostPlans(await use(), plans, before.catalog.plans).map((lost) => `${usedBy(lost)}; ${advice}`);
 }

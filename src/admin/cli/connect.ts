@@ -4,8 +4,7 @@
  * whose lock keeps other processes out meanwhile. Commands work the same over each of these connections.
  */
 import { readFileSync } from "node:fs";
-import { calendarOf } from "../../config/calendar.ts";
-import { billingOf, type StorageSettings } from "../../config/configuration.ts";
+import { billingOf, calendarOf, type StorageSettings } from "../../config/configuration.ts";
 import { isOperatorToken } from "../../core/auth/credential.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import { management } from "../management/client.ts";

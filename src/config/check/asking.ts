@@ -3,7 +3,6 @@
  * answered.
  */
 
-import type { InferenceEvent } from "../../core/inference/event.ts";
 import type { InferenceRequest, UserTurn } from "../../core/inference/request.ts";
 import { Fold, type Result } from "../../core/inference/result.ts";
 import { promptTokens } from "../../core/inference/usage.ts";
@@ -14,11 +13,11 @@ import type { AttemptEnd, EngineReport } from "../../core/upstream/attempt.ts";
 import { readAtMost } from "../../core/upstream/body.ts";
 import { type UpstreamProtocol, upstreamCodecs } from "../../core/upstream/codecs.ts";
 import type { Client } from "../../core/upstream/http1/client.ts";
-import { headersTo } from "../../core/upstream/send.ts";
 import type { Upstream } from "../../core/upstream/target.ts";
+import { asked } from "../../features/probing/asked.ts";
 
 /** The most tokens that an answer to a question may have. */
-export const answer_tokens_max = 64;
+const answer_tokens_max = 64;
 const page_bytes_max = 4 * 1024 * 1024;
 const page_ms = 5_000;
 const patience: Omit<Patience, "connect_ms"> = {
@@ -45,7 +44,7 @@ export interface Heard {
   took_ms: number;
 }
 
-export interface Put {
+interface Put {
   dialect?: Dialect;
   protocol?: UpstreamProtocol;
   runningUsage?: "usage" | "timings";
@@ -66,7 +65,7 @@ export interface Asking {
   once(name: string, put: () => Promise<Heard>): Promise<Heard>;
 }
 
-export interface AskingParts {
+interface AskingParts {
   client: Client;
   upstream: Upstream;
   dialect: Dialect;
@@ -79,15 +78,15 @@ export function asking({ client, upstream, dialect, model, contextTokens }: Aski
   // Some services refuse a temperature for models that reason. Then no temperature is sent any more.
   let sampling: InferenceRequest["sampling"] = { temperature: 0 };
 
-  async function put(asked: Partial<InferenceRequest>, how: Put = {}): Promise<Heard> {
-    const heard = await heardOf(asked, how);
+  async function put(question: Partial<InferenceRequest>, how: Put = {}): Promise<Heard> {
+    const heard = await heardOf(question, how);
     const isRefused = heard.end.kind === "rejected" && /temperature/i.test(heard.end.said ?? "");
     if (!isRefused || sampling.temperature === undefined) return heard;
     sampling = {};
-    return heardOf(asked, how);
+    return heardOf(question, how);
   }
 
-  async function heardOf(asked: Partial<InferenceRequest>, how: Put): Promise<Heard> {
+  async function heardOf(question: Partial<InferenceRequest>, how: Put): Promise<Heard> {
     const request: InferenceRequest = {
       model: "sluice/check",
       stream: false,
@@ -98,7 +97,7 @@ export function asking({ client, upstream, dialect, model, contextTokens }: Aski
       extra: {},
       needs: [],
       outputTokens_max: answer_tokens_max,
-      ...asked,
+      ...question,
     };
     const signal = new Cancellation();
     const leaving =
@@ -132,7 +131,7 @@ export function asking({ client, upstream, dialect, model, contextTokens }: Aski
     try {
       for await (const batch of batches) {
         for (const event of batch) fold.push(event);
-        if (batch.some(isPiece)) counted.batches++;
+        if (batch.some(({ type }) => type === "part-delta")) counted.batches++;
         counted.reports += batch.filter(({ type }) => type === "usage").length;
         if (how.leave === "first piece" && counted.batches > 0) break;
       }
@@ -158,33 +157,22 @@ export function asking({ client, upstream, dialect, model, contextTokens }: Aski
     put,
     page: (path) => pageOf(client, upstream, path),
     once(name, question) {
-      const asked = known.get(name) ?? question();
-      known.set(name, asked);
-      return asked;
+      const heard = known.get(name) ?? question();
+      known.set(name, heard);
+      return heard;
     },
   };
 }
 
 async function pageOf(client: Client, upstream: Upstream, path: string): Promise<string | null> {
   try {
-    const reply = await client.get({
-      url: new URL(path, upstream.url).href,
-      address: upstream.address,
-      headers: headersTo(upstream, upstreamCodecs[upstream.protocol]),
-      tls: upstream.tls ?? null,
-      connect_ms: upstream.timeouts.connect_ms,
-      signal: Cancellation.timeout(page_ms),
-    });
+    const reply = await asked(client, upstream, path, page_ms);
     if (reply.status === 200) return await readAtMost(reply, page_bytes_max);
     reply.drop();
   } catch {
     // A page that cannot be read counts as missing.
   }
   return null;
-}
-
-function isPiece({ type }: InferenceEvent): boolean {
-  return type === "part-delta";
 }
 
 export function says(text: string): UserTurn {
@@ -196,7 +184,6 @@ export function answerText({ result }: Heard): string {
   return (result?.parts ?? []).flatMap(({ head, text }) => (head.kind === "text" ? [text] : [])).join("");
 }
 
-/** The names of the tools that an answer calls. */
 export function callsOf({ result }: Heard): string[] {
   return (result?.parts ?? []).flatMap(({ head }) => (head.kind === "tool-call" ? [head.toolName] : []));
 }

@@ -6,7 +6,7 @@ import type { Upstream } from "../../core/upstream/target.ts";
 import { silence } from "../engine.ts";
 import { asking } from "./asking.ts";
 import { engineQuestions } from "./engine-questions.ts";
-import type { CheckQuestion, Judged, Verdict } from "./question.ts";
+import { type CheckQuestion, hello, type Judged, type Verdict } from "./question.ts";
 import { textQuestions } from "./text-questions.ts";
 import { toolQuestions } from "./tool-questions.ts";
 
@@ -22,7 +22,6 @@ export interface Finding extends Judged {
 export interface CheckSettings {
   upstream: Upstream;
   dialect: Dialect;
-  /** The engine's own name of the model. */
   model: string;
   contextTokens: number | null;
   /**
@@ -62,7 +61,7 @@ async function assertAnswers(
   engine: ReturnType<typeof asking>,
   client: Client,
 ): Promise<void> {
-  const { end } = await engine.once("hello", () => engine.put({}));
+  const { end } = await hello(engine);
   const { url, protocol } = upstream;
   if (end.kind === "unreachable")
     throw new Error(silence(url, await failureOf(client, upstream), "set tls.ca_file of its upstream to its file"));

@@ -61,7 +61,7 @@ export async function kindFindings(ask: Ask, base: string, model: string, asks?:
     const judged = judgedBy(answer.status === failing ? await once() : answer, saw);
     findings.push({ question: questionOf(kind), does, expected: null, ...judged });
   }
-  const both = questionsOf("embedding", "rerank");
+  const both = [questionOf("embedding"), questionOf("rerank")];
   const isBoth = findings.filter(({ question, verdict }) => verdict === "yes" && both.includes(question)).length === 2;
   if (!isBoth || (await ranksByVectors(ask, base, model))) return findings;
   const meaningless = no("vectors by which it does not rank");
@@ -89,10 +89,6 @@ function cosineOf(one: readonly number[], other: readonly number[]): number {
   return product / (Math.hypot(...one) * Math.hypot(...other));
 }
 
-function questionsOf(...kinds: ModelKind[]): string[] {
-  return kinds.map(questionOf);
-}
-
 /** The kind that the findings show; null if they leave it open. */
 export function kindIn(findings: readonly Finding[]): ModelKind | null {
   const verdicts = verdictsOf(findings);
@@ -100,13 +96,11 @@ export function kindIn(findings: readonly Finding[]): ModelKind | null {
   return decides && verdicts.get(questionOf(decides.kind)) === "yes" ? decides.kind : null;
 }
 
-/** The paths at which the model answers. */
 export function pathsIn(findings: readonly Finding[]): string[] {
   const verdicts = verdictsOf(findings);
   return kindQuestions.filter(({ kind }) => verdicts.get(questionOf(kind)) === "yes").map(({ path }) => path);
 }
 
-/** Whether the questions about the kind of the model were asked. */
 export function isKindAsked(findings: readonly Finding[]): boolean {
   return verdictsOf(findings).has(questionOf("chat"));
 }

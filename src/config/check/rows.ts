@@ -46,7 +46,6 @@ export function upstreamRows(
   };
 }
 
-/** The rows in which the engine differs from its dialect. */
 function dialectRowsOf(verdicts: Verdicts, dialect: Dialect): DialectRows {
   const rows: DialectRows = {};
   const other = dialect.cap === "max_tokens" ? "max_completion_tokens" : "max_tokens";
@@ -75,7 +74,6 @@ export function modelRows(verdicts: Verdicts): Pick<ModelEntry, "capabilities" |
   };
 }
 
-/** The capabilities with this verdict. */
 export function capabilitiesOf(verdicts: Verdicts, verdict: Verdict): Capability[] {
   return capabilityOf.filter(([question]) => verdicts.get(question) === verdict).map(([, capability]) => capability);
 }

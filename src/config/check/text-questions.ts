@@ -1,13 +1,13 @@
 /** Questions (probe requests) about texts: streams, counts, caps, stop sequences, formats of answers, pictures. */
+import type { Turn } from "../../core/inference/request.ts";
 import { samplingFields } from "../../core/protocol/engine-fields.ts";
 import { type Asking, answerText, callsOf, type Heard, says } from "./asking.ts";
-import { type CheckQuestion, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
+import { type CheckQuestion, hello, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
 
 const chat = ["openai-chat"] as const;
 
-const hello = (engine: Asking) => engine.once("hello", () => engine.put({}));
 const helloStreamed = (engine: Asking) => engine.once("hello, streamed", () => engine.put({ stream: true }));
-export const counting = says("Count.");
+const counting = says("Count.");
 const counted = (engine: Asking) => engine.once("count", () => engine.put({ turns: [counting] }));
 
 const text: CheckQuestion = {
@@ -208,19 +208,14 @@ const image: CheckQuestion = {
   },
 };
 
+const greeting: Turn = { role: "assistant", parts: [{ kind: "text", text: "Hello." }] };
+
 const instructions: CheckQuestion = {
   name: "instructions_inside",
   does: "takes instructions in the middle of a conversation",
   ask: async (engine) => {
-    const inside = { role: "system", parts: [{ kind: "text", text: "Be brief." }] } as const;
-    const said = { role: "assistant", parts: [{ kind: "text", text: "Hello." }] } as const;
-    const turns = [
-      says("Say hello."),
-      { ...said, parts: [...said.parts] },
-      { ...inside, parts: [...inside.parts] },
-      counting,
-    ];
-    return taken(await engine.put({ turns }));
+    const inside: Turn = { role: "system", parts: [{ kind: "text", text: "Be brief." }] };
+    return taken(await engine.put({ turns: [says("Say hello."), greeting, inside, counting] }));
   },
 };
 
@@ -228,8 +223,7 @@ const continued: CheckQuestion = {
   name: "conversation",
   does: "takes a conversation of several turns",
   ask: async (engine) => {
-    const said = { role: "assistant" as const, parts: [{ kind: "text" as const, text: "Hello." }] };
-    const heard = await engine.put({ turns: [says("Say hello."), said, says("And goodbye.")] });
+    const heard = await engine.put({ turns: [says("Say hello."), greeting, says("And goodbye.")] });
     return callsOf(heard).length > 0 ? no("calls a tool that there is not") : taken(heard);
   },
 };

@@ -1,8 +1,8 @@
 /** Questions (probe requests) about tools, and about reasoning that is sent back within a turn of tool calls. */
 import type { AssistantPart, InferenceRequest, Tool, Turn } from "../../core/inference/request.ts";
 import type { Dialect, ReasoningField } from "../../core/protocol/dialect.ts";
-import { type Asking, answerText, callsOf, says } from "./asking.ts";
-import { type CheckQuestion, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
+import { type Asking, answerText, callsOf, type Heard, says } from "./asking.ts";
+import { type CheckQuestion, hello, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
 
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const tools: Tool[] = [
@@ -53,15 +53,19 @@ const streamedCall: CheckQuestion = {
   },
 };
 
+/** The verdict on an answer without a call, where one was demanded. */
+function uncalled(heard: Heard): Judged {
+  if (!heard.result) return unanswered(heard)!;
+  return heard.result.reason === "length" ? unknown("the answer was cut") : no("answers with a text");
+}
+
 const required: CheckQuestion = {
   name: "forced_call",
   does: "calls a tool when one must be called",
   ask: async (engine) => {
     const heard = await engine.put({ tools, turns: [says("Say hello.")], toolChoice: { kind: "required" } });
     const calls = callsOf(heard);
-    if (calls.length > 0) return yes(calls.join(", "));
-    if (!heard.result) return unanswered(heard)!;
-    return heard.result.reason === "length" ? unknown("the answer was cut") : no("answers with a text");
+    return calls.length > 0 ? yes(calls.join(", ")) : uncalled(heard);
   },
 };
 
@@ -74,8 +78,7 @@ const named: CheckQuestion = {
     const heard = await engine.put({ ...asked, toolChoice: { kind: "tool", name: "time" } }, { dialect });
     const calls = callsOf(heard);
     if (calls.length > 0) return calls.every((name) => name === "time") ? yes("time") : no(`calls ${calls.join(", ")}`);
-    if (!heard.result) return unanswered(heard)!;
-    return heard.result.reason === "length" ? unknown("the answer was cut") : no("answers with a text");
+    return uncalled(heard);
   },
 };
 
@@ -167,7 +170,7 @@ const thinks: CheckQuestion = {
   does: "says its thoughts apart from its text",
   isShort: true,
   ask: async (engine) => {
-    const heard = await engine.once("hello", () => engine.put({}));
+    const heard = await hello(engine);
     const thoughts = heard.result?.parts.filter(({ head }) => head.kind === "reasoning") ?? [];
     if (thoughts.length > 0) return yes(`${thoughts.reduce((sum, { text }) => sum + text.length, 0)} characters`);
     if (answerText(heard).includes("<think>")) return no("in its text, as <think>; give it a reasoning parser");

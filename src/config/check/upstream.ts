@@ -36,7 +36,6 @@ export interface UpstreamAsked {
 
 export interface UpstreamChecked {
   upstream: Upstream;
-  /** The engine's own name of the model. */
   model: string;
   /**
    * The name of the dialect in which the model was asked. `isFound`: the engine was recognised by it; false:

@@ -25,7 +25,6 @@ export interface Row<Value = unknown, Is extends Presence = Presence> extends Sh
    * that contains the secret.
    */
   writeOnly?: boolean;
-  /** Whether the setting must be in the file. */
   isRequired?: true;
   /** Says what applies if a setting without a default is left out. */
   absent?: string;
@@ -101,7 +100,7 @@ type PresenceOf<Given> = Given extends { default: unknown }
     ? "required"
     : "optional";
 
-interface Bounds<Value = number> extends Options<Value> {
+interface Bounds extends Options<number> {
   minimum: number;
   maximum: number;
 }
@@ -119,20 +118,13 @@ export function amount<const Given extends AmountOptions>(
   given: Given,
   description: string,
 ): Row<string, PresenceOf<Given>> {
-  const { minimum, maximum, decimals } = given;
+  const { minimum, maximum, decimals, ...presence } = given;
   const least = minimum === 0 ? "0" : minimum.toFixed(decimals);
   const patternErrorMessage = `must be an amount from ${least} to ${maximum}, with ${decimals} decimals at most`;
   const bounds = { patternErrorMessage, "x-amount": { minimum, maximum, decimals } };
   const texts = { type: "string", pattern: "^[0-9]{1,7}([.][0-9]+)?$", ...bounds } as Row;
   const numbers = { type: "number", minimum, maximum, ...bounds } as Row;
-  const { isRequired, absent } = given;
-  return {
-    anyOf: [numbers, texts],
-    ...bounds,
-    ...(isRequired && { isRequired }),
-    ...(absent !== undefined && { absent }),
-    description,
-  };
+  return { anyOf: [numbers, texts], ...bounds, ...presence, description } as Row<string, PresenceOf<Given>>;
 }
 
 interface AmountOptions {

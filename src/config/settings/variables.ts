@@ -194,5 +194,4 @@ export const rows: Rows = {
 /** The names of variables that are secrets: for each, `NAME_FILE` can name a file that contains the secret. */
 export const secretVariables = Object.keys(rows).filter((name) => rows[name]!.writeOnly);
 
-/** The names of all variables that Sluice reads. */
 export const variables: readonly string[] = [...Object.keys(rows), ...secretVariables.map((name) => `${name}_FILE`)];
