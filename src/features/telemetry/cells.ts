@@ -30,7 +30,6 @@ export class Cells<Cell> {
     return at as Cell;
   }
 
-  /** All cells, in the order of their creation. */
   all(): readonly { labels: Labels; cell: Cell }[] {
     return this.#all;
   }

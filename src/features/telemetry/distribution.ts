@@ -30,7 +30,6 @@ export class Distribution {
       this.#exemplars[bucket] = { labelSet: { trace_id: traceId }, value, timestamp: Date.now() / 1000 };
   }
 
-  /** The count of each bucket alone (not cumulative). */
   get counts(): readonly number[] {
     return this.#counts;
   }

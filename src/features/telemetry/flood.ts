@@ -7,18 +7,11 @@ import type { Clock } from "../../core/time/clock.ts";
 const window_ms = 10_000;
 const lines_max = 20;
 
-interface FloodGate {
-  /** Reports whether a line of this event may be written now. If not, it is counted. */
-  admits(event: string): boolean;
-  /** Reports the numbers of lines left out that have not been reported yet. */
-  flush(): void;
-}
-
 /**
  * Makes the gate of a log. `leftOut` is called after ten seconds in which there were too many lines, with the number of
  * lines left out.
  */
-export function floodGate(clock: Clock, leftOut: (event: string, lines: number) => void): FloodGate {
+export function floodGate(clock: Clock, leftOut: (event: string, lines: number) => void) {
   const windows = new Map<string, { lines: number; end(): void }>();
 
   function begin(event: string) {
@@ -34,12 +27,14 @@ export function floodGate(clock: Clock, leftOut: (event: string, lines: number) 
   }
 
   return {
-    admits(event) {
+    /** Reports whether a line of this event may be written now. If not, the line is counted. */
+    admits(event: string): boolean {
       const window = windows.get(event) ?? begin(event);
       window.lines += 1;
       return window.lines <= lines_max;
     },
-    flush() {
+    /** Reports the numbers of lines left out that have not been reported yet. */
+    flush(): void {
       for (const window of windows.values()) window.end();
     },
   };

@@ -2,10 +2,9 @@
 import type { Figures } from "../../core/store/fleet.ts";
 import type { Bucket, Instruments } from "./registry.ts";
 
-export type Rates = Omit<Figures, "running" | "waiting">;
+type Rates = Omit<Figures, "running" | "waiting">;
 
-/** The counters at one moment. */
-export interface CounterReading {
+interface CounterReading {
   at_ms: number;
   inputTokens: number;
   outputTokens: number;
@@ -16,15 +15,11 @@ export interface CounterReading {
 
 const window_ms = 30_000;
 
-export interface Flow {
-  /** Adds a reading, and returns the rates until then. */
-  add(reading: CounterReading): Rates;
-}
-
-export function flow(): Flow {
+export function flow() {
   let readings: CounterReading[] = [];
   return {
-    add(now) {
+    /** Adds a reading, and returns the rates until then. */
+    add(now: CounterReading): Rates {
       // One reading that is older than the window stays, so that the readings span the whole window.
       const first = readings.findLastIndex(({ at_ms }) => at_ms <= now.at_ms - window_ms);
       readings = [...readings.slice(Math.max(0, first)), now];
@@ -48,7 +43,6 @@ function ratesBetween(first: CounterReading, now: CounterReading): Rates {
   };
 }
 
-/** Reads the counters of a process now. */
 export function readingOf({ sum, buckets }: Pick<Instruments, "sum" | "buckets">, at_ms: number): CounterReading {
   const output = sum("inference_tokens_total", { class: "output" });
   return {

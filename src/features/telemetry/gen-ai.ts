@@ -69,7 +69,6 @@ export function modelAttributes(model: string, operation: Operation): Attributes
   };
 }
 
-/** The attributes of a whole run, for its span. */
 export function runAttributes(ended: Ended): Attributes {
   const { usage, stream, firstPart_ms } = ended;
   return {
@@ -90,7 +89,6 @@ export function reportAttributes({ usage, reason }: EngineReport): Attributes {
   };
 }
 
-/** The host name and the port in the engine's URL. */
 export function serverAttributes(engineUrl: string): Attributes {
   const { hostname, port, protocol } = new URL(engineUrl);
   return {

@@ -3,17 +3,9 @@
  * bounded.
  */
 
-export interface Used {
+interface Used {
   nanos: number;
   requests: number;
-}
-
-export interface Largest {
-  add(organizationId: string, nanos: number): void;
-  /**
-   * The organizations with the largest cost, as many as may be reported by name, and all others together as `other`.
-   */
-  read(): (Used & { organization: string })[];
 }
 
 const slot_ms = 300_000;
@@ -30,7 +22,7 @@ interface Slot {
   rest: Used;
 }
 
-export function largest(named_max: () => number, now_ms: () => number, other: string): Largest {
+export function largest(named_max: () => number, now_ms: () => number, other: string) {
   let slots: Slot[] = [];
 
   function current(): Slot {
@@ -44,7 +36,7 @@ export function largest(named_max: () => number, now_ms: () => number, other: st
   }
 
   return {
-    add(organizationId, nanos) {
+    add(organizationId: string, nanos: number): void {
       if (named_max() === 0) return;
       const slot = current();
       const used = slot.organizations.get(organizationId);
@@ -52,7 +44,10 @@ export function largest(named_max: () => number, now_ms: () => number, other: st
       else slot.organizations.set(organizationId, { nanos, requests: 1 });
       if (slot.organizations.size > organizations_remembered) shrink(slot);
     },
-    read() {
+    /**
+     * The organizations with the largest cost, as many as may be reported by name, and all others together as `other`.
+     */
+    read(): (Used & { organization: string })[] {
       const most = named_max();
       if (most === 0) return [];
       current();

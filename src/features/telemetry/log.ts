@@ -7,6 +7,7 @@ import { callersWords } from "../../core/http/call-notes.ts";
 import type { Log } from "../../core/http/log.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import { masked } from "../../core/inference/masked.ts";
+import { promptTokens } from "../../core/inference/usage.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Tried } from "../../core/usage/record.ts";
 import { floodGate } from "./flood.ts";
@@ -84,7 +85,6 @@ export function logTo({ write, worker, clock, settings, probes, hidden = () => [
   };
 }
 
-/** The first fields of each line. */
 interface Head {
   time: string;
   level: LogLevel;
@@ -130,7 +130,7 @@ function requestFields(
     upstream: notes.upstream,
     replica: notes.replica,
     attempts: attemptsShown(notes.attempts ?? [], hasEngineText),
-    input_tokens: notes.usage && notes.usage.inputTokens + notes.usage.cachedInputTokens + notes.usage.cacheWriteTokens,
+    input_tokens: notes.usage && promptTokens(notes.usage),
     output_tokens: notes.usage?.outputTokens,
     usage_source: notes.usage?.source,
     code: notes.code,

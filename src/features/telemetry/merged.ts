@@ -9,7 +9,6 @@ import type { Across, MetricRow } from "./metric.ts";
 import { table } from "./table.ts";
 import { metricsText } from "./text.ts";
 
-/** Makes the metrics of a node from those of its workers. */
 export function merger() {
   const last = new Map<number, Told[]>();
   let departed: Told[] = [];
@@ -24,7 +23,6 @@ export function merger() {
       const present = [...told].flatMap(([worker, metrics]) => (metrics ?? []).map((one) => labelled(one, worker)));
       return metricsText(together([...present, ...silent, ...departed]), format);
     },
-    /** Records that a worker has ended, and keeps its counts. */
     gone(worker: number): void {
       departed = together([...departed, ...countedBy(last.get(worker) ?? [])]);
       last.delete(worker);
@@ -53,17 +51,9 @@ function together(metrics: readonly Told[]): Told[] {
   const named = Map.groupBy(metrics, ({ name }) => name);
   return Object.keys(table).flatMap((name) => {
     const some = named.get(name);
-    return some
-      ? [
-          {
-            ...some[0]!,
-            values: merged(
-              some.flatMap(({ values }) => values),
-              acrossOf(name),
-            ),
-          },
-        ]
-      : [];
+    if (!some) return [];
+    const all = some.flatMap(({ values }) => values);
+    return [{ ...some[0]!, values: merged(all, acrossOf(name)) }];
   });
 }
 

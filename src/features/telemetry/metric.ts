@@ -15,7 +15,6 @@ export type LabelBound = readonly string[] | number;
 
 export interface MetricRow {
   type: "counter" | "gauge" | "histogram";
-  /** A sentence for readers of /metrics. */
   help: string;
   labels?: Record<string, LabelBound>;
   /** The upper bounds of a histogram's buckets, ascending. */
@@ -32,7 +31,6 @@ export type MetricTable = Record<string, MetricRow>;
 
 export const other = "other";
 
-/** How many values a label can have at most. */
 export function boundOf(bound: LabelBound): number {
   return typeof bound === "number" ? bound + 1 : bound.length;
 }
@@ -42,7 +40,6 @@ const statuses = [...new Set(Object.values(faultCatalogue).map(({ status }) => S
 
 /** The values that labels of several metrics may have; the key is the label. */
 export const bounds = {
-  /** The route of the request. */
   route: 64,
   status: [...new Set([...statuses, "101", "200", "204", "304", "499"])].sort(),
   /** The fault's code; empty: nothing failed. */

@@ -21,67 +21,9 @@ import type { LabelsOf, NameOf } from "./table.ts";
 import type { Tally } from "./tallies.ts";
 import { unchargedAttempts } from "./uncharged.ts";
 
-export interface Metrics extends Observer, StoreWatcher {
-  /** Records a run that has ended. `traceId`: the id of its request's trace, if the request is traced. */
-  inference(ended: Ended, traceId?: string): void;
-  /** Records that the log of an answer is complete, with its size. */
-  kept(bytes: number): void;
-  /** Records that an answer could not be kept to its end. */
-  unkept(why: "size" | "store"): void;
-  /** Records that a request got the answer of an earlier one. */
-  replayed(): void;
-  /** Records the ledger's answer to a request for admission, or that it failed to answer. */
-  grant(answer: "granted" | "refused" | "error", wait_ms: number): void;
-  /** Records a batch of this many commands that was sent to the ledger. */
-  batch(commands: number, ms: number, isAnswered: boolean): void;
-  /** Records how long a batch waited for the locks of its organizations. */
-  locked(ms: number): void;
-  /** Records an attempt at an engine that has ended. */
-  attempt(upstream: string, outcome: AttemptKind): void;
-  /** Records that an engine gave an unknown reason for the end of an answer. */
-  unknownReason(upstream: string): void;
-  /** Records that a request was changed in this way for an engine. */
-  partLost(upstream: string, loss: Loss): void;
-  /** Records that an engine sent data beyond its answer to a request. */
-  strayed(upstream: string): void;
-  /** Records that an engine began to answer, this many seconds after it was asked. */
-  firstPart(upstream: string, seconds: number): void;
-  /** Records a request's wait for a slot at an engine. */
-  waited(wait: Waited): void;
-  /** Sets the functions that read the state and the load of the routes for each scrape. */
-  routes(read: () => RouteView[], loads: () => RouteLoad[]): void;
-  /** Sets the function that reads, for each scrape, how attempts ended at the engines behind one host name. */
-  tallies(read: () => readonly Tally[]): void;
-  /**
-   * Sets the function that reads, for each scrape, the number of addresses of each upstream whose host name is resolved
-   * at intervals.
-   */
-  addresses(read: () => readonly (readonly [upstream: string, addresses: number])[]): void;
-  /** Sets the function that reads, for each scrape, this process's slots in limits that the fleet shares. */
-  shares(read: () => readonly SharedLimit[]): void;
-  /** Sets the function that reads the drained engines for each scrape. */
-  drains(read: () => readonly DrainSeen[]): void;
-  /** Records that a host name was resolved. `problem`: null if there was none. */
-  resolved(upstream: string, problem: string | null): void;
-  /** Counts the settled holds of nodes that are gone. */
-  recovered(requests: number): void;
-  /** Counts confirmed settlements that the database no longer had. */
-  receiptsLost(count: number): void;
-  /**
-   * Counts the amounts that a settlement of this node charged, and those that it could not charge:
-   * docs/design/usage.md, Settlement.
-   */
-  settled(answer: SettleAnswer): void;
-  /** Sets the function that reads a metric's value for each scrape. */
-  read: Instruments["read"];
-  revocationPropagation(seconds: number): void;
-  sum: Instruments["sum"];
-  buckets: Instruments["buckets"];
-  values: Instruments["values"];
-}
+export type Metrics = ReturnType<typeof prometheusMetrics>;
 
-export interface MetricsSettings {
-  /** The version of the build. */
+interface MetricsSettings {
   version: string;
   /**
    * Whether only the operator can read the metrics: clients must not see the names of engines or other organizations.
@@ -91,7 +33,7 @@ export interface MetricsSettings {
   organizations_max(): number;
 }
 
-export function prometheusMetrics({ version, isPrivate, organizations_max }: MetricsSettings): Metrics {
+export function prometheusMetrics({ version, isPrivate, organizations_max }: MetricsSettings) {
   const { inc, observe, read, sum, buckets, render, values } = instruments();
   const organizations = largest(
     () => (isPrivate ? organizations_max() : 0),
@@ -114,13 +56,21 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       .read()
       .map(({ model, quantile, ratio }) => [{ model, statistic: quantile === "0.5" ? "p50" : "p99" }, ratio]),
   );
-  return {
-    ...storeMetrics(inc, observe),
+  const observer: Observer = {
     request({ route, status, code = "", seconds, traceId }) {
       inc("http_requests_total", { route, status: String(status), code });
       observe("http_request_duration_seconds", { route }, seconds, traceId);
     },
-    inference(ended, traceId) {
+    unauthenticated: (code) => inc("authentication_failures_total", { code }),
+    shed: (full) => inc("http_shed_total", { full }),
+    decision: (decision, reason) => inc("admission_decisions_total", { decision, reason }),
+    render,
+  };
+  return {
+    ...observer,
+    ...storeMetrics(inc, observe),
+    /** Records a run that has ended. `traceId`: the id of its request's trace, if the request is traced. */
+    inference(ended: Ended, traceId?: string): void {
       recordRun({ inc, observe }, ended, traceId);
       const { model, upstream, divergence, reportRejected } = ended;
       if (upstream !== null)
@@ -135,35 +85,48 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
         if (kind) inc("usage_reports_rejected_total", { upstream: named(upstream), half, kind });
       }
     },
-    partLost: (upstream, loss) => inc("upstream_losses_total", { upstream: named(upstream), loss }),
-    attempt: (upstream, outcome) => inc("upstream_attempts_total", { upstream: named(upstream), outcome }),
-    unknownReason: (upstream) => inc("upstream_unknown_reasons_total", { upstream: named(upstream) }),
-    strayed: (upstream) => inc("upstream_stray_answer_total", { upstream: named(upstream) }),
-    firstPart: (upstream, seconds) =>
+    /** Counts a change of a request for an engine. */
+    partLost: (upstream: string, loss: Loss) => inc("upstream_losses_total", { upstream: named(upstream), loss }),
+    attempt: (upstream: string, outcome: AttemptKind) =>
+      inc("upstream_attempts_total", { upstream: named(upstream), outcome }),
+    /** Counts an unknown reason that an engine gave for the end of an answer. */
+    unknownReason: (upstream: string) => inc("upstream_unknown_reasons_total", { upstream: named(upstream) }),
+    /** Counts data that an engine sent beyond its answer to a request. */
+    strayed: (upstream: string) => inc("upstream_stray_answer_total", { upstream: named(upstream) }),
+    firstPart: (upstream: string, seconds: number) =>
       observe("upstream_time_to_first_part_seconds", { upstream: named(upstream) }, seconds),
-    waited: ({ model, outcome, ms }) => observe("upstream_queue_wait_seconds", { model, outcome }, ms / 1000),
-    unauthenticated: (code) => inc("authentication_failures_total", { code }),
-    kept: (bytes) => inc("http_kept_bytes_total", {}, bytes),
-    unkept: (why) => inc("http_answers_unkept_total", { why }),
+    waited: ({ model, outcome, ms }: Waited) => observe("upstream_queue_wait_seconds", { model, outcome }, ms / 1000),
+    /** Records that the log of an answer is complete, with its size. */
+    kept: (bytes: number) => inc("http_kept_bytes_total", {}, bytes),
+    unkept: (why: "size" | "store") => inc("http_answers_unkept_total", { why }),
     replayed: () => inc("http_replays_total", {}),
-    shed: (full) => inc("http_shed_total", { full }),
-    decision: (decision, reason) => inc("admission_decisions_total", { decision, reason }),
-    grant: (answer, wait_ms) => observe("admission_grant_wait_seconds", { answer }, wait_ms / 1000),
-    batch(commands, ms, isAnswered) {
+    /** Records the ledger's answer to a request for admission, or that it failed to answer. */
+    grant: (answer: "granted" | "refused" | "error", wait_ms: number) =>
+      observe("admission_grant_wait_seconds", { answer }, wait_ms / 1000),
+    /** Records a batch of this many commands that was sent to the ledger. */
+    batch(commands: number, ms: number, isAnswered: boolean): void {
       observe("admission_batch_commands", {}, commands);
       observe("admission_batch_duration_seconds", {}, ms / 1000);
       if (!isAnswered) inc("admission_batch_failures_total", {});
     },
-    locked: (ms) => observe("admission_batch_lock_wait_seconds", {}, ms / 1000),
-    settled(answer) {
+    /** Records how long a batch waited for the locks of its organizations. */
+    locked: (ms: number) => observe("admission_batch_lock_wait_seconds", {}, ms / 1000),
+    /**
+     * Counts the amounts that a settlement of this node charged, and those that it could not charge:
+     * docs/design/usage.md, Settlement.
+     */
+    settled(answer: SettleAnswer): void {
       if (answer.answer === "already") return;
       if (answer.answer === "late") inc("usage_settled_late_total", {});
       inc("usage_cost_total", { class: "charged" }, answer.charged / nanos_per_one);
       inc("usage_cost_total", { class: "uncharged" }, answer.uncharged / nanos_per_one);
     },
-    recovered: (requests) => inc("usage_recovered_total", {}, requests),
-    receiptsLost: (count) => inc("usage_receipts_lost_total", {}, count),
-    routes(views, loads) {
+    /** Counts the settled holds of nodes that are gone. */
+    recovered: (requests: number) => inc("usage_recovered_total", {}, requests),
+    /** Counts confirmed settlements that the database no longer had. */
+    receiptsLost: (count: number) => inc("usage_receipts_lost_total", {}, count),
+    // The functions that are given to the next five are called for each scrape.
+    routes(views: () => RouteView[], loads: () => RouteLoad[]): void {
       const each = <Name extends NameOf<"gauge">>(name: Name, of: (load: RouteLoad) => [LabelsOf<Name>, number]) =>
         read(name, (() =>
           loads().map((load) => of({ ...load, upstream: named(load.upstream) }))) as () => MetricReading<Name>);
@@ -180,12 +143,12 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
         ofReplicas(loads()).map(({ upstream, replica, requests }) => [{ upstream, replica }, requests] as const),
       );
     },
-    tallies(tallies) {
+    tallies(tallies: () => readonly Tally[]): void {
       read("upstream_replica_attempts_total", () =>
         (isPrivate ? tallies() : []).map(({ attempts, ...labels }) => [labels, attempts] as const),
       );
     },
-    shares(shares) {
+    shares(shares: () => readonly SharedLimit[]): void {
       const sums = () => {
         const all = new Map<string, { held: number; isApart: boolean }>();
         for (const { upstream, held, isApart } of shares()) {
@@ -199,21 +162,21 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
         sums().map(([upstream, { isApart }]) => [{ upstream }, isApart ? 1 : 0] as const),
       );
     },
-    addresses(addresses) {
+    addresses(addresses: () => readonly (readonly [upstream: string, addresses: number])[]): void {
       read("upstream_addresses", () =>
         addresses().map(([upstream, count]) => [{ upstream: named(upstream) }, count] as const),
       );
     },
-    drains(drains) {
+    drains(drains: () => readonly DrainSeen[]): void {
       read("upstream_drained_since_seconds", () => drainedSince(drains(), isPrivate));
     },
-    resolved: (upstream, problem) =>
+    /** Records that a host name was resolved. `problem`: null if there was none. */
+    resolved: (upstream: string, problem: string | null) =>
       inc("upstream_resolutions_total", { upstream: named(upstream), outcome: problem ?? "answered" }),
     read,
-    revocationPropagation: (seconds) => observe("key_revocation_propagation_seconds", {}, seconds),
+    revocationPropagation: (seconds: number) => observe("key_revocation_propagation_seconds", {}, seconds),
     sum,
     buckets,
-    render,
     values,
   };
 }
@@ -237,7 +200,6 @@ function drainedSince(
   return open.length > 0 ? [[{ upstream: "", replica: "" }, Math.min(...open.map(({ since }) => since))]] : [];
 }
 
-/** Records a run that has ended. */
 function recordRun({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended: Ended, traceId?: string): void {
   const { operation, model, outcome, errorCode, usage, firstPart_ms, total_ms } = ended;
   inc("inference_requests_total", { operation, model, outcome, code: errorCode ?? "" });

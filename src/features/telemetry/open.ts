@@ -2,7 +2,6 @@
 import type { Traces } from "../../core/usage/traces.ts";
 import type { TelemetryParts, TelemetrySettings } from "./traces.ts";
 
-/** The exporters; null if nothing is to be exported. */
 export async function openTraces(
   settings: TelemetrySettings | null,
   parts: Omit<TelemetryParts, "settings">,

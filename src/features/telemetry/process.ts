@@ -5,13 +5,8 @@ import type { Instruments } from "./registry.ts";
 
 const nanoseconds = 1e-9;
 
-export interface ProcessWatch {
-  /** Records how late a timer was. */
-  late(ms: number): void;
-}
-
 /** Registers the metrics of the process. `descriptors_max`: null if the system does not report a limit. */
-export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_max: number | null): ProcessWatch {
+export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_max: number | null) {
   // The runtime's own monitor is not used: it would wake an idle process more often than everything else.
   const delay = createHistogram();
   const startedAt_s = Date.now() / 1000 - process.uptime();
@@ -44,8 +39,10 @@ export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_ma
   read("process_open_fds", openDescriptors);
   read("process_max_fds", () => descriptors_max ?? 0);
   read("process_start_time_seconds", () => startedAt_s);
-  // A histogram takes whole numbers from 1.
-  return { late: (ms) => delay.record(Math.max(1, Math.round(ms / 1000 / nanoseconds))) };
+  return {
+    /** Records how late a timer was. A histogram takes whole numbers from 1. */
+    late: (ms: number) => delay.record(Math.max(1, Math.round(ms / 1000 / nanoseconds))),
+  };
 }
 
 /** The number of open descriptors; 0 if the system does not report it (it is not Linux). */

@@ -32,7 +32,6 @@ export function routesOf(catalog: Catalog, known: Known, now_ms: number): RouteV
   return [...catalog.models.values()].flatMap((model) => replicas.allOf(model).map((route) => view(model.id, route)));
 }
 
-/** The load of a route, for sums over routes. */
 export type RouteLoad = Pick<RouteView, "model" | "upstream" | "replica" | "requests" | "tokens" | "waiting">;
 
 /** The load of each route. What several models share, at an engine or in a queue, is counted at the first of them. */

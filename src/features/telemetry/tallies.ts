@@ -13,17 +13,10 @@ export interface Tally {
   attempts: number;
 }
 
-export interface Tallies {
-  ended(upstream: Upstream, outcome: AttemptKind): void;
-  read(): Tally[];
-  /** Forgets all engines but these. */
-  retain(engines: ReadonlySet<string>): void;
-}
-
-export function tallies(): Tallies {
+export function tallies() {
   const known = new Map<string, Tally>();
   return {
-    ended(upstream, outcome) {
+    ended(upstream: Upstream, outcome: AttemptKind): void {
       if (!upstream.address) return;
       const key = `${engineOf(upstream)}\n${outcome}`;
       const tally = known.get(key) ?? { upstream: upstream.name, replica: upstream.address, outcome, attempts: 0 };
@@ -31,7 +24,7 @@ export function tallies(): Tallies {
       known.set(key, tally);
     },
     read: () => [...known.values()],
-    retain(engines) {
+    retain(engines: ReadonlySet<string>): void {
       for (const key of known.keys()) if (!engines.has(engineIn(key))) known.delete(key);
     },
   };

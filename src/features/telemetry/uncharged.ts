@@ -3,7 +3,7 @@ import { promptTokens } from "../../core/inference/usage.ts";
 import type { AttemptKind } from "../../core/upstream/attempt.ts";
 import type { Ended, Tried } from "../../core/usage/record.ts";
 
-export interface Uncharged {
+interface Uncharged {
   /** The engine's name in the configuration. */
   upstream: string;
   outcome: AttemptKind;
