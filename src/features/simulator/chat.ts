@@ -29,7 +29,6 @@ export interface ChatOptions {
   namesModel?: boolean;
 }
 
-/** A request that is being answered. */
 interface Call {
   request: Request;
   clock: Clock;
@@ -47,56 +46,53 @@ export interface Form {
   written(json: string): string;
 }
 
-/** Answers a chat request. Throws a SimulatorRefusal if the request cannot be answered. */
-export function chat(
+/** Answers a request. Throws a SimulatorRefusal if the request cannot be answered. */
+export type Handler = (
   request: Request,
   options: ChatOptions,
   clock: Clock,
   watch: Watch | undefined,
-): Promise<Response> {
-  return chatIn(null, request, options, clock, watch);
-}
+) => Promise<Response>;
 
-export async function chatIn(
-  form: Form | null,
-  request: Request,
-  options: ChatOptions,
-  clock: Clock,
-  watch: Watch | undefined,
-): Promise<Response> {
-  const start_ms = performance.now();
-  const text = await request.text();
-  watch?.body(text);
-  const body = parsed(text);
-  if (body === undefined) throw new SimulatorRefusal(400, "Simulator: the body is not JSON.", "invalid_json");
-  const wholeRequest = readRequest(form ? form.asked(body) : body);
-  const begun = wholeRequest.continues ? beginningIn(wholeRequest) : null;
-  const chatRequest = begun?.request ?? wholeRequest;
-  const conversation = readConversation(chatRequest);
-  const directives = parseDirectives(
-    options.directives ?? "",
-    request.headers.get("x-simulator") ?? "",
-    conversation.directives,
-  );
-  const pace: TokenPace = {
-    start_ms,
-    first_ms: directives.numbers.ttft ?? options.ttft_ms ?? 0,
-    tokens_per_second: directives.numbers.tps ?? options.tokens_per_second ?? 0,
+/** The handler of requests in this form; null: of chat completions. */
+export const chatIn =
+  (form: Form | null): Handler =>
+  async (request, options, clock, watch) => {
+    const start_ms = performance.now();
+    const text = await request.text();
+    watch?.body(text);
+    const body = parsed(text);
+    if (body === undefined) throw new SimulatorRefusal(400, "Simulator: the body is not JSON.", "invalid_json");
+    const wholeRequest = readRequest(form ? form.asked(body) : body);
+    const begun = wholeRequest.continues ? beginningIn(wholeRequest) : null;
+    const chatRequest = begun?.request ?? wholeRequest;
+    const conversation = readConversation(chatRequest);
+    const directives = parseDirectives(
+      options.directives ?? "",
+      request.headers.get("x-simulator") ?? "",
+      conversation.directives,
+    );
+    const pace: TokenPace = {
+      start_ms,
+      first_ms: directives.numbers.ttft ?? options.ttft_ms ?? 0,
+      tokens_per_second: directives.numbers.tps ?? options.tokens_per_second ?? 0,
+    };
+    const call: Call = { request, clock, watch, directives, pace };
+    await waitUntil(start_ms + (directives.numbers["slow-headers"] ?? 0), call);
+    if (request.signal.aborted) return clientLeft(call);
+    const fault = faultResponse(directives, chatRequest.stream, conversation.prompt_tokens);
+    if (fault) {
+      watch?.ended("complete");
+      return fault;
+    }
+    const says = `This is the Sluice simulator${options.namesModel === false ? "" : ` answering as “${chatRequest.model}”`}.`;
+    const whole = answerTo({ request: chatRequest, conversation, directives, says });
+    const answer = begun ? restOf(whole, begun.beginning, wholeRequest.tokens_max) : whole;
+    const shape = { ...shapeOf(chatRequest, directives, conversation.seed), ...(form && { written: form.written }) };
+    return chatRequest.stream ? streamed(call, answer, shape) : unstreamed(call, answer, shape);
   };
-  const call: Call = { request, clock, watch, directives, pace };
-  await waitUntil(start_ms + (directives.numbers["slow-headers"] ?? 0), call);
-  if (request.signal.aborted) return clientLeft(call);
-  const fault = faultResponse(directives, chatRequest.stream, conversation.prompt_tokens);
-  if (fault) {
-    watch?.ended("complete");
-    return fault;
-  }
-  const says = `This is the Sluice simulator${options.namesModel === false ? "" : ` answering as “${chatRequest.model}”`}.`;
-  const whole = answerTo({ request: chatRequest, conversation, directives, says });
-  const answer = begun ? restOf(whole, begun.beginning, wholeRequest.tokens_max) : whole;
-  const shape = { ...shapeOf(chatRequest, directives, conversation.seed), ...(form && { written: form.written }) };
-  return chatRequest.stream ? streamed(call, answer, shape) : unstreamed(call, answer, shape);
-}
+
+export const chat = chatIn(null);
 
 function shapeOf(chatRequest: ChatRequest, directives: Directives, seed: number): ChunkOptions {
   const hasUsage = !directives.flags.has("no-usage");

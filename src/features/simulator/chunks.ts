@@ -2,6 +2,7 @@
 import type { Quirk } from "./directives.ts";
 import { logprobOf } from "./logprobs.ts";
 import type { Choice, Part, SimulatedAnswer, Usage } from "./parts.ts";
+import type { Json } from "./request.ts";
 
 /** A chunk: the JSON to send, and the number of output tokens in it. */
 export interface Chunk {
@@ -9,7 +10,6 @@ export interface Chunk {
   tokens: number;
 }
 
-export type Json = Record<string, unknown>;
 export type Call = Extract<Part, { kind: "call" }>;
 
 export interface ChunkOptions {

@@ -1,8 +1,9 @@
 /** Writes an answer as one chat completion. */
-import { type Call, type ChunkOptions, contentBefore, type Json, wholeCall } from "./chunks.ts";
+import { type Call, type ChunkOptions, contentBefore, wholeCall } from "./chunks.ts";
 import type { Quirk } from "./directives.ts";
 import { logprobOf } from "./logprobs.ts";
 import type { Choice, Part, SimulatedAnswer } from "./parts.ts";
+import type { Json } from "./request.ts";
 
 export function completion(answer: SimulatedAnswer, options: ChunkOptions, withUsage: boolean): Json {
   const body = {

@@ -2,25 +2,15 @@
  * POST /v1/completions: answers a prompt like a chat message, in the form of the completions API. A suffix counts as
  * part of the question.
  */
-import { type ChatOptions, chatIn, type Form } from "./chat.ts";
-import type { Clock } from "./clock.ts";
+import { chatIn } from "./chat.ts";
 import type { TokenLogprob } from "./logprobs.ts";
 import { SimulatorRefusal } from "./refusal.ts";
-import { isObject } from "./request.ts";
-import type { Watch } from "./watch.ts";
+import { isObject, type Json } from "./request.ts";
 
-type Json = Record<string, unknown>;
-
-export function completions(
-  request: Request,
-  options: ChatOptions,
-  clock: Clock,
-  watch: Watch | undefined,
-): Promise<Response> {
-  return chatIn(form, request, options, clock, watch);
-}
-
-const form: Form = { asked, written: (json) => JSON.stringify(written(JSON.parse(json) as Json)) };
+export const completions = chatIn({
+  asked,
+  written: (json) => JSON.stringify(written(JSON.parse(json) as Json)),
+});
 
 function asked(body: unknown): unknown {
   if (!isObject(body)) return body;

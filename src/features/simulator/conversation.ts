@@ -16,7 +16,6 @@ export interface Conversation {
   prompt_tokens: number;
 }
 
-/** The data from which an answer is made. */
 export interface AnswerInput {
   request: ChatRequest;
   conversation: Conversation;

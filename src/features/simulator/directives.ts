@@ -103,7 +103,6 @@ interface DirectedCall {
   arguments: string | null;
 }
 
-/** The directives of one request. */
 export interface Directives {
   flags: ReadonlySet<Directive>;
   numbers: { [name in Directive]?: number };
@@ -143,7 +142,6 @@ export function parseDirectives(...sources: string[]): Directives {
 // No bracket is allowed inside a directive, so that matching takes linear time even with unclosed brackets.
 const brackets = /\[simulator:([^[\]]*)\]/gi;
 
-/** The directives in a text, and the text without them. */
 export function separated(text: string): { directives: string; rest: string } {
   const found: string[] = [];
   const rest = text.replace(brackets, (_, inside: string) => {

@@ -1,15 +1,11 @@
 /** Embeddings and ranks: numbers that depend only on the words of a text, so that similar texts get similar numbers. */
-import { type ChatOptions, clientLeft, headers, parsed, waitUntil } from "./chat.ts";
-import type { Clock } from "./clock.ts";
+import { clientLeft, type Handler, headers, parsed, waitUntil } from "./chat.ts";
 import { parseDirectives, separated } from "./directives.ts";
 import { faultResponse } from "./errors.ts";
 import { SimulatorRefusal } from "./refusal.ts";
+import { isObject, type Json } from "./request.ts";
 import { hash, inputTokens } from "./text.ts";
-import type { Watch } from "./watch.ts";
 
-type Json = Record<string, unknown>;
-
-/** A request for embeddings or ranks, and the answer to it. */
 interface Measure {
   /** The text of the request, in which directives are looked for. */
   words: string;
@@ -18,15 +14,14 @@ interface Measure {
 }
 
 /** The handler of requests for embeddings or ranks. The handler waits and fails as directives say. */
-export function measured(measure: (body: Json) => Measure) {
-  return async (request: Request, options: ChatOptions, clock: Clock, watch: Watch | undefined): Promise<Response> => {
+export function measured(measure: (body: Json) => Measure): Handler {
+  return async (request, options, clock, watch) => {
     const start_ms = performance.now();
     const text = await request.text();
     watch?.body(text);
     const body = parsed(text);
-    if (typeof body !== "object" || body === null || Array.isArray(body))
-      throw new SimulatorRefusal(400, "Simulator: the body is not a JSON object.", "invalid_json");
-    const { words, prompt_tokens, answer } = measure(body as Json);
+    if (!isObject(body)) throw new SimulatorRefusal(400, "Simulator: the body is not a JSON object.", "invalid_json");
+    const { words, prompt_tokens, answer } = measure(body);
     const sources = [options.directives ?? "", request.headers.get("x-simulator") ?? "", separated(words).directives];
     const directives = parseDirectives(...sources);
     const waits_ms = (directives.numbers["slow-headers"] ?? 0) + (directives.numbers.ttft ?? options.ttft_ms ?? 0);

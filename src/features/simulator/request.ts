@@ -47,7 +47,7 @@ export interface ToolChoice {
   only: string[] | null;
 }
 
-type Json = Record<string, unknown>;
+export type Json = Record<string, unknown>;
 
 /**
  * Reads the body. Throws a SimulatorRefusal (400) that names the first invalid field. A field that is null counts as

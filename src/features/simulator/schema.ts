@@ -3,10 +3,8 @@
  * prefixItems, anyOf, oneOf, allOf, bounds, lengths and formats. docs/simulator.md lists the ignored keywords. Even a
  * hostile schema takes a bounded time, but its value may then not match it.
  */
-import { isObject } from "./request.ts";
+import { isObject, type Json as Schema } from "./request.ts";
 import type { Random } from "./text.ts";
-
-type Schema = Record<string, unknown>;
 
 /**
  * Deeper than this level of nesting, only required members are made, and branches that do not nest further are

@@ -5,7 +5,7 @@
  * the service's codecs independently.
  */
 import { targetOf } from "../../core/protocol/target.ts";
-import { type ChatOptions, chat } from "./chat.ts";
+import { type ChatOptions, chat, type Handler } from "./chat.ts";
 import { Clock } from "./clock.ts";
 import { completions } from "./completions.ts";
 import { parseDirectives } from "./directives.ts";
@@ -15,7 +15,6 @@ import { SimulatorRefusal } from "./refusal.ts";
 import type { Watch } from "./watch.ts";
 
 export interface SimulatorOptions extends ChatOptions {
-  /** The port; 0: any free port. */
   port?: number;
   hostname?: string;
   /** The required key. Absent: any key, or none, is accepted. */
@@ -30,7 +29,6 @@ export interface Simulator {
   /** The base URL with `/v1`, without a trailing slash. */
   url: string;
   port: number;
-  /** Stops the server and breaks its connections. */
   stop(): Promise<void>;
 }
 
@@ -80,7 +78,7 @@ async function respond(request: Request, options: SimulatorOptions, clock: Clock
   return response;
 }
 
-const answers: Partial<Record<string, typeof chat>> = {
+const answers: Partial<Record<string, Handler>> = {
   "/v1/chat/completions": chat,
   "/v1/completions": completions,
   "/v1/embeddings": measured(embeddings),
