@@ -2,13 +2,7 @@
  * The limits of a caller that Claude Code shows: the windows of organization, team and key that have a limit. Claude
  * Code shows no limits for single models. Pure.
  */
-import {
-  type SubjectReading,
-  type WindowKind,
-  type WindowReading,
-  type WindowReadings,
-  windowKinds,
-} from "../../core/store/ledger.ts";
+import { type SubjectReading, type WindowKind, type WindowReadings, windowKinds } from "../../core/store/ledger.ts";
 
 export interface Cap {
   kind: WindowKind;
@@ -26,14 +20,13 @@ export function capsOf(
   subjects: readonly Pick<SubjectReading, "windows" | "models">[] = [],
 ): Cap[] {
   const all = [...subjects.filter((one) => !one.models).map((one) => one.windows), windows];
-  return all.flatMap((readings) => windowKinds.flatMap((kind) => capOf(kind, readings[kind])));
+  return all.flatMap((readings) =>
+    windowKinds.flatMap((kind) => {
+      const { used, limit, resetAt } = readings[kind];
+      return limit === null ? [] : [{ kind, used, limit, resetsAt_s: Math.ceil(resetAt.getTime() / 1000) }];
+    }),
+  );
 }
-
-function capOf(kind: WindowKind, { used, limit, resetAt }: Pick<WindowReading, "used" | "limit" | "resetAt">): Cap[] {
-  return limit === null ? [] : [{ kind, used, limit, resetsAt_s: secondsOf(resetAt) }];
-}
-
-const secondsOf = (instant: Date) => Math.ceil(instant.getTime() / 1000);
 
 /** The limit of which the largest share is used; null if there are no limits. */
 export function fullest(caps: readonly Cap[]): Cap | null {

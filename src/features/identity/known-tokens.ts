@@ -14,7 +14,6 @@ import type { BucketSize } from "../../core/time/bucket.ts";
 export interface VerifiedToken {
   keyHash: Uint8Array;
   issuedAt_ms: number;
-  /** The time until the token expires. */
   lasts_ms: number;
 }
 
@@ -31,7 +30,6 @@ export interface TokenVerifier {
 export const token_chars_max = 16 * 1024;
 const bearerToken = /^bearer +(eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*)$/i;
 
-/** A verified token in the cache. */
 interface RememberedToken extends KnownToken {
   /** The time at which the token expires, by the monotonic clock. */
   until_ms: number;
@@ -39,7 +37,7 @@ interface RememberedToken extends KnownToken {
   settings: Identity | null;
 }
 
-export const tokens_max = 10_000;
+const tokens_max = 10_000;
 /**
  * The limit of verifications that find the token invalid. One verification takes up to 150 µs, so 300 a second take a
  * twentieth of a core.
@@ -52,9 +50,8 @@ export function identityTokens(parts: {
   verifier: TokenVerifier;
   now_ms: () => number;
   limits: UnknownCredentialLimits;
-  entries_max?: number;
 }): IdentityTokens {
-  const { verifier, now_ms, entries_max = tokens_max } = parts;
+  const { verifier, now_ms } = parts;
   const guard = unknownCredentials({ ...parts.limits, fruitless_lookups: fruitless, unblemished }, now_ms);
   const known = new Map<string, RememberedToken>();
   const verifying = new Map<string, Promise<RememberedToken>>();
@@ -78,7 +75,7 @@ export function identityTokens(parts: {
       };
       known.delete(id);
       known.set(id, entry);
-      if (known.size > entries_max) known.delete(known.keys().next().value as string);
+      if (known.size > tokens_max) known.delete(known.keys().next().value as string);
       return entry;
     } finally {
       place.leave(isFound);

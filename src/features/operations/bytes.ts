@@ -15,7 +15,6 @@ export class Bytes {
     this.length += encoder.encodeInto(text, this.#bytes.subarray(this.length)).written;
   }
 
-  /** Returns all bytes and empties the buffer. */
   take(): Uint8Array<ArrayBuffer> {
     const taken = this.#bytes.subarray(0, this.length);
     this.#bytes = new Uint8Array(0);

@@ -1,4 +1,5 @@
 /** POST /v1/embeddings. */
+import { promptTokens } from "../../core/inference/usage.ts";
 import { exampleAt } from "../../core/operations/examples.ts";
 import { UnreadableAnswer } from "../../core/protocol/codec.ts";
 import { unsupportedByEngine } from "../../core/protocol/engine-options.ts";
@@ -32,8 +33,8 @@ const embeddings: Passing<EmbeddingsRequest> = {
   },
   around: (_, { model }) => ({
     head: '{"object":"list","data":[',
-    tail: ({ inputTokens, cachedInputTokens, cacheWriteTokens }) => {
-      const tokens = inputTokens + cachedInputTokens + cacheWriteTokens;
+    tail: (usage) => {
+      const tokens = promptTokens(usage);
       return `],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`;
     },
   }),

@@ -40,7 +40,6 @@ export class HeldWire<Wire> {
 
 /** How a request is written for an engine, and how the engine's answer is checked. */
 export interface EngineShape<Wire> {
-  /** The path below an engine's base URL. */
   path: string;
   /** The engine's request: the client's fields in the engine's names. */
   encode(wire: Wire, ask: UpstreamAsk, request: InferenceRequest): JsonObject;
@@ -49,9 +48,7 @@ export interface EngineShape<Wire> {
    * support all fields.
    */
   lacks?(wire: Wire, dialect: Dialect): { feature: string; param: string } | null;
-  /** Makes the reader of an answer that is not streamed. */
   reader(wire: Wire, identity: ResponseIdentity, context: AnswerContext, answer_bytes_max: number): AnswerReader;
-  /** Makes the decoder of a streamed answer. */
   decoder?(wire: Wire, identity: ResponseIdentity, context: AnswerContext): EngineDecoder;
 }
 

@@ -1,7 +1,6 @@
 /** The grammar of JSON in bytes: the states of a reader, the punctuation bytes, and numbers. Pure. */
 import { UnreadableAnswer } from "../../core/protocol/codec.ts";
 
-/** The state of a JSON reader. */
 export enum At {
   Value,
   FirstValue,

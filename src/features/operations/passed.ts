@@ -32,7 +32,6 @@ import { streamedAnswer, wholeAnswer } from "./answer.ts";
 import type { PassedWire, Passing } from "./passing.ts";
 import { preparePassed } from "./prepare.ts";
 
-/** The operation's texts, schemas and examples in the contract. */
 interface Description {
   operationId: string;
   path: string;
@@ -43,11 +42,9 @@ interface Description {
   takesIds?: boolean;
   /** A violation that the schema cannot explain, because it is in a union; null: none. */
   violation?(body: JsonObject): Violation | null;
-  /** The rules between fields, beyond the schema. */
   rules?: Rules<Record<string, unknown>>;
   returns: string;
   answer: Content;
-  /** The schema of the streamed answer, if the operation streams. */
   streamed?: Content;
   examples: readonly Example[];
 }

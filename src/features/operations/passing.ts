@@ -13,18 +13,15 @@ import type { Operation } from "../../core/store/ledger.ts";
 import type { HeldWire } from "./engine.ts";
 import type { Sifting } from "./sieve.ts";
 
-/** The body of a checked request. */
 export interface PassedWire {
   model: string;
   stream?: boolean | null;
   stream_options?: { include_usage?: boolean | null } | null;
 }
 
-/** The metered facts about a request's input. */
 export interface Inputs {
   /** The number of inputs. Each may use the model's whole context. */
   count: number;
-  /** The bytes of the largest input. */
   largest_bytes: number;
   /**
    * Set if the engine is asked to cut each input: the bytes of the part that is never cut, and the most tokens of the
@@ -48,11 +45,9 @@ export interface Passing<Wire extends PassedWire> {
   inputs(wire: Wire): Inputs;
   /** The texts of all inputs, in order. */
   texts(wire: Wire): readonly string[];
-  /** The codec with which one request is sent to engines. */
   codecOf(held: HeldWire<Wire>, answer_bytes_max: number): CodecOf;
   /** The parts of the answer before and after the list that is passed on. */
   around(wire: Wire, identity: ResponseIdentity): Around;
-  /** Writes a streamed answer, if the operation streams. */
   encoder?(wire: Wire, context: StreamContext): StreamEncoder;
 }
 

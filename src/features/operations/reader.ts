@@ -16,7 +16,6 @@ const read_bytes = 256 * 1024;
 export interface AnswerReading {
   identity: ResponseIdentity;
   checking: Checking;
-  /** The most bytes that an answer may have. */
   answer_bytes_max: number;
   leftOut: LeftOut;
 }

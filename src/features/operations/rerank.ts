@@ -1,4 +1,5 @@
 /** POST /v1/rerank and /v2/rerank, the paths of Jina and of Cohere: one operation. */
+import { promptTokens } from "../../core/inference/usage.ts";
 import { exampleAt } from "../../core/operations/examples.ts";
 import type { Example, Operation } from "../../core/operations/operation.ts";
 import { UnreadableAnswer } from "../../core/protocol/codec.ts";
@@ -32,10 +33,10 @@ const rerank: Passing<RerankRequest> = {
   },
   around: (_, { responseId, model }) => ({
     head: `{"id":${JSON.stringify(responseId)},"object":"list","model":${JSON.stringify(model)},"results":[`,
-    tail: ({ inputTokens, cachedInputTokens, cacheWriteTokens }) => {
-      const tokens = inputTokens + cachedInputTokens + cacheWriteTokens;
-      const usage = `{"prompt_tokens":${tokens},"total_tokens":${tokens}}`;
-      return `],"usage":${usage},"meta":{"tokens":{"input_tokens":${tokens}}}}`;
+    tail: (usage) => {
+      const tokens = promptTokens(usage);
+      const shown = `{"prompt_tokens":${tokens},"total_tokens":${tokens}}`;
+      return `],"usage":${shown},"meta":{"tokens":{"input_tokens":${tokens}}}}`;
     },
   }),
 };

@@ -32,7 +32,6 @@ import { packed } from "./packing.ts";
 /** The most fields of an item. Engines send up to six, and each costs memory until its item ends. */
 const fields_max = 64;
 
-/** A field of an item, as it was read. */
 export interface Field {
   kind: "object" | "list" | "text" | "number" | "literal";
   /** How many numbers the field's list has; -1 if the list contains anything else. */
@@ -67,7 +66,6 @@ export type LeftOut = ((field: string) => void) | undefined;
 const own = new Set(["id", "object", "created", "model", "usage"]);
 
 const nullBegin = 0x6e;
-/** The bytes of the quotes around a text. */
 const quotes = 2;
 /** The bytes of an escape in addition to its character: `\n`, `\u0041`. */
 const [escape_bytes, escapeHex_bytes] = [1, 5];
@@ -86,11 +84,8 @@ export class Sieve {
   /** The kept items, without the brackets around them. */
   readonly #kept = new Bytes();
   readonly #reading = new Bytes();
-  /** The parsed members by name. */
   readonly members = new Map<string, unknown>();
-  /** The number of items so far. */
   items = 0;
-  /** Whether the list has been seen. */
   hasList = false;
   #at = At.Value;
   /** For each open value, whether it is an object. */

@@ -6,10 +6,9 @@ import type { Client } from "../../core/upstream/http1/client.ts";
 import { endpointOf, type HealthCheck, type Upstream } from "../../core/upstream/target.ts";
 import { asked } from "./asked.ts";
 
-export interface CheckParts {
+interface CheckParts {
   client: Pick<Client, "get">;
   health: Pick<Health, "checked">;
-  /** The upstreams in force. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
   /** Called when an engine counts as up or as down after its checks. */
@@ -18,7 +17,7 @@ export interface CheckParts {
 }
 
 /** An engine gets no more requests after this many failed checks in a row. */
-export const checks_max = 2;
+const checks_max = 2;
 const answer_ms_max = 5_000;
 /** How often the list of engines is searched for those that are due for a check. */
 const tick_ms = 100;
@@ -75,7 +74,6 @@ export function checks({ client, health, upstreams, now_ms, turned, clock }: Che
   return repeating(async () => look(), { first: 0, every: () => (known.size > 0 ? tick_ms : idle_ms) }, clock);
 }
 
-/** Whether the upstream has a health check and a known address. */
 function isChecked({ check, address }: Upstream): boolean {
   return check !== undefined && address !== null;
 }

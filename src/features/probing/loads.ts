@@ -8,10 +8,9 @@ import { endpointOf, type LoadReading, type Upstream } from "../../core/upstream
 import { asked } from "./asked.ts";
 import { type EngineLoad, engineLoadOf, isCrowded } from "./engine-load.ts";
 
-export interface LoadParts {
+interface LoadParts {
   client: Pick<Client, "get">;
   health: Pick<Health, "crowded">;
-  /** The upstreams in force. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
   clock?: Pick<Clock, "after">;
@@ -54,7 +53,6 @@ export function loads({ client, health, upstreams, now_ms, clock }: LoadParts): 
   return repeating(async () => look(), { first: 0, every: () => (next_ms.size > 0 ? tick_ms : idle_ms) }, clock);
 }
 
-/** Whether the upstream has a load to read and a known address. */
 function isRead({ load, address }: Upstream): boolean {
   return load !== undefined && address !== null;
 }

@@ -1,14 +1,13 @@
 /** Resolves the host names of engines at intervals, if a setting asks for it, and keeps the addresses in force. */
 
-import { type Clock, type Repeating, repeating } from "../../core/time/clock.ts";
+import { type Clock, repeating } from "../../core/time/clock.ts";
 import { isOwnName } from "../../core/upstream/http1/address.ts";
 import type { Resolving, Upstream } from "../../core/upstream/target.ts";
-import { afterAnswer, afterFailure, type Problem, type Resolution, unresolved, wait_ms } from "./resolution.ts";
+import { afterAnswer, afterFailure, type Resolution, unresolved, wait_ms } from "./resolution.ts";
 import type { Resolve } from "./resolve.ts";
 
-export interface NamesParts {
+interface NamesParts {
   resolve: Resolve;
-  /** The configured upstreams. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
   /** Called after each resolution of a name. */
@@ -19,16 +18,7 @@ export interface NamesParts {
 export interface Resolved {
   before: Resolution;
   after: Resolution;
-  /** The error, if the resolution failed. */
   cause?: unknown;
-}
-
-export interface Names extends Repeating {
-  /** The addresses in force for a resolved upstream; empty if none is known. */
-  addressesOf(upstream: Upstream): readonly string[];
-  problemOf(upstream: Upstream): Problem | null;
-  /** Resolves the names of a new configuration that are not known yet. Waits for them only for a limited time. */
-  prepare(upstreams: readonly Upstream[]): Promise<void>;
 }
 
 /** How often the list of names is searched for those that are due to be resolved. */
@@ -48,7 +38,7 @@ interface Name {
   keptUntil_ms: number;
 }
 
-export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesParts): Names {
+export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesParts) {
   const known = new Map<string, Name>();
 
   function look(): void {
@@ -101,9 +91,10 @@ export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesPart
 
   const ticking = repeating(async () => look(), { first: 0, every: () => (known.size > 0 ? tick_ms : idle_ms) }, clock);
   return {
-    addressesOf: (upstream) => known.get(keyOf(upstream))?.state.addresses ?? [],
-    problemOf: (upstream) => known.get(keyOf(upstream))?.state.problem ?? null,
-    async prepare(next) {
+    /** The addresses in force for a resolved upstream; empty if none is known. */
+    addressesOf: (upstream: Upstream): readonly string[] => known.get(keyOf(upstream))?.state.addresses ?? [],
+    /** Resolves the names of a new configuration that are not known yet. Waits for them only for a limited time. */
+    async prepare(next: readonly Upstream[]): Promise<void> {
       const asking = next.flatMap((upstream) => {
         if (!upstream.resolve || known.get(keyOf(upstream))?.state.addresses.length) return [];
         const name = nameOf(upstream);
@@ -112,7 +103,7 @@ export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesPart
       });
       if (asking.length > 0) await Promise.race([Promise.all(asking), Bun.sleep(prepare_ms_max)]);
     },
-    stop: () => ticking.stop(),
+    stop: ticking.stop,
   };
 }
 

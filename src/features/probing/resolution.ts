@@ -7,7 +7,6 @@ import { isOwnAddress } from "../../core/upstream/http1/address.ts";
 import type { ResolvedAddresses } from "./resolve.ts";
 
 export interface Resolution {
-  /** The addresses in force, in order. */
   addresses: readonly string[];
   problem: Problem | null;
   /** Since when the name has had no address, on the caller's clock; null if it has one. */

@@ -18,15 +18,6 @@ const retry_ms = 1_000;
  */
 const again_ms = 24 * 3_600_000;
 
-export interface ExistingSecrets extends SecretHint {
-  /** Reads all secrets again, after announcements may have been missed. Known secrets stay known meanwhile. */
-  reload(): void;
-  /** Resolves when all secrets were read once, or after `wait_ms` milliseconds. */
-  isRead(wait_ms: number): Promise<void>;
-  count(): number;
-  stop(): Promise<void>;
-}
-
 export function existingSecrets(parts: {
   store: ExistingSecretsStore;
   /** Called for each failed attempt to read; another attempt follows. */
@@ -34,7 +25,7 @@ export function existingSecrets(parts: {
   entries_max?: number;
   clock?: Pick<Clock, "after">;
   random?: () => number;
-}): ExistingSecrets {
+}) {
   const { store, failed, entries_max = existingSecrets_max, clock = idleClock(), random = Math.random } = parts;
   const read = Promise.withResolvers<void>();
   let complete = new Fingerprints(entries_max);
@@ -61,6 +52,7 @@ export function existingSecrets(parts: {
     if (!isStopped) cancelAgain = clock.after(again_ms * (0.5 + 0.5 * random()), reload);
   }
 
+  /** Reads all secrets again, after announcements may have been missed. Known secrets stay known meanwhile. */
   function reload(): void {
     isOutdated = true;
     running ??= readWhileOutdated();
@@ -90,15 +82,19 @@ export function existingSecrets(parts: {
     read.resolve();
   }
 
-  return {
+  const hint: SecretHint = {
     has: (hash) => complete.has(hash) || coming?.has(hash) === true,
     add(hash) {
       const fingerprint = hash.subarray(0, fingerprint_bytes);
       complete.add(fingerprint);
       coming?.add(fingerprint);
     },
+  };
+  return {
+    ...hint,
     reload,
-    async isRead(wait_ms) {
+    /** Resolves when all secrets were read once, or after `wait_ms` milliseconds. */
+    async isRead(wait_ms: number): Promise<void> {
       const waited = Promise.withResolvers<void>();
       const cancel = clock.after(wait_ms, waited.resolve);
       await Promise.race([read.promise, waited.promise]);

@@ -50,7 +50,6 @@ export interface CounterSettings {
   waiting_bytes_max: number;
   /** The longest time that a worker may take for one body, including the worker's start. */
   count_ms: number;
-  /** How long a worker without work is kept. */
   idle_ms: number;
 }
 export const counterSettings: CounterSettings = {

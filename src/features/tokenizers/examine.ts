@@ -23,11 +23,9 @@ interface OwnRequest<Of> extends Omit<ExamineRequest, "of" | "found"> {
 }
 
 export interface WorkerExamined extends Examined {
-  /** The number of an answer's tokens that are reasoning. */
   reasoningTokens?: number;
 }
 
-/** The form in which an answer is sent to the worker. */
 export interface AnswerToCount {
   model: string;
   parts: readonly AnswerPart[];
@@ -58,14 +56,13 @@ async function countRequest(
   { tokenizers }: ExamineRequest,
   vocabularies: Vocabularies,
 ): Promise<number | null> {
-  const { model } = request;
-  const name = Object.hasOwn(tokenizers, model) ? tokenizers[model] : undefined;
-  if (name === undefined || !isTokenizer(name)) return null;
+  const name = tokenizerOf(request.model, tokenizers);
+  if (name === null) return null;
   // The request as a body of chat completions, which the templates read. A request that engines of this protocol would
   // refuse is written as far as it can be.
   const wire = openaiChatUpstream.request.encode(
     { ...request, nativeNeeds: [] },
-    { model, stream: false, outputTokens_max: 1, dialect: boundless },
+    { model: request.model, stream: false, outputTokens_max: 1, dialect: boundless },
   );
   return countChat(JSON.parse(JSON.stringify(wire)), name, vocabularies);
 }
@@ -76,9 +73,8 @@ async function examineChat(
 ): Promise<WorkerExamined> {
   const wire = parseJsonBody(body) as Record<string, unknown>;
   const model = String(wire.model);
-  const name = tokenizers[model];
-  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media: noMedia };
-  return { model, textTokens: await countChat(wire, name, vocabularies), media: noMedia };
+  const name = tokenizerOf(model, tokenizers);
+  return { model, textTokens: name && (await countChat(wire, name, vocabularies)), media: noMedia };
 }
 
 async function examineAnswer(
@@ -86,14 +82,19 @@ async function examineAnswer(
   vocabularies: Vocabularies,
 ): Promise<WorkerExamined> {
   const { model, parts } = parseJsonBody(body) as unknown as AnswerToCount;
-  const name = tokenizers[model];
-  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media: noMedia };
+  const name = tokenizerOf(model, tokenizers);
+  if (name === null) return { model, textTokens: null, media: noMedia };
   const count = await vocabularies[name]();
   const tokensOf = (some: readonly AnswerPart[]) => countPrompt(answers[name](some), count);
   const reasoningTokens = tokensOf(parts.filter(({ kind }) => kind === "reasoning"));
   const otherTokens = tokensOf(parts.filter(({ kind }) => kind !== "reasoning"));
   const textTokens = Math.max(0, reasoningTokens + otherTokens - (parts.length > 0 ? promptedTokens[name] : 0));
   return { model, textTokens, media: noMedia, reasoningTokens: Math.min(reasoningTokens, textTokens) };
+}
+
+function tokenizerOf(model: string, tokenizers: ExamineRequest["tokenizers"]): TokenizerName | null {
+  const name = Object.hasOwn(tokenizers, model) ? tokenizers[model]! : "";
+  return isTokenizer(name) ? name : null;
 }
 
 async function countChat(

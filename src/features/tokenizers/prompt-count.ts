@@ -12,8 +12,7 @@ import { within } from "../../core/time/cancellation.ts";
 import type { CountingWorkers } from "./counter.ts";
 import type { AnswerToCount } from "./examine.ts";
 
-/** A prompt to count: a request, and its body's size. */
-export interface PromptRequest {
+interface PromptRequest {
   request: InferenceRequest;
   inputBytes: number;
   model: { id: string; tokenizer?: string | undefined };
@@ -21,9 +20,9 @@ export interface PromptRequest {
 }
 
 /** Counts a prompt. Returns null, and no promise, if the prompt cannot be counted. */
-export type CountPrompt = (asked: PromptRequest) => Promise<number> | null;
+type CountPrompt = (asked: PromptRequest) => Promise<number> | null;
 
-export interface AnswerCounted {
+interface AnswerCounted {
   tokens: number;
   reasoningTokens: number;
 }
@@ -33,13 +32,13 @@ export type CountAnswer = (
   parts: readonly AnswerPart[],
 ) => Promise<AnswerCounted>;
 
-export interface PromptCountSettings {
+interface PromptCountSettings {
   count_ms: number;
   /** The largest body that is counted. Encoding a body for the worker takes the main thread 10 ms a megabyte. */
   body_bytes_max: number;
 }
 
-export const promptCountSettings: PromptCountSettings = { count_ms: 1_000, body_bytes_max: 1024 * 1024 };
+const promptCountSettings: PromptCountSettings = { count_ms: 1_000, body_bytes_max: 1024 * 1024 };
 
 /** Whether the prompt can be counted: the model's tokenizer is known, and the body is small enough. */
 export function isCountable(
@@ -80,10 +79,7 @@ export function promptCount(
 }
 
 /** Makes the function that counts answers. That function rejects if the model's tokenizer is not known. */
-export function answerCount(
-  counter: Pick<CountingWorkers, "examine">,
-  settings: PromptCountSettings = promptCountSettings,
-): CountAnswer {
+export function answerCount(counter: Pick<CountingWorkers, "examine">): CountAnswer {
   async function counted(...[{ model, principal }, parts]: Parameters<CountAnswer>): Promise<AnswerCounted> {
     const answer: AnswerToCount = { model: model.id, parts };
     const body = new TextEncoder().encode(JSON.stringify(answer));
@@ -99,5 +95,5 @@ export function answerCount(
     return { tokens: textTokens, reasoningTokens };
   }
 
-  return (asked, parts) => within(counted(asked, parts), settings.count_ms, "the count of an answer");
+  return (asked, parts) => within(counted(asked, parts), promptCountSettings.count_ms, "the count of an answer");
 }

@@ -27,7 +27,6 @@ export interface ChatMessage {
 export interface ChatTool {
   name: string;
   description: string;
-  /** The JSON Schema of the tool's arguments. */
   parameters: Record<string, unknown> | null;
   /** The tool in the form in which engines get it. */
   wire: unknown;

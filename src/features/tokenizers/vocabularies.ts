@@ -9,7 +9,6 @@ import llama3File from "../../../node_modules/llama3-tokenizer-js/bundle/llama3-
 };
 import type { CountTokens, Vocabularies } from "./tokenizers.ts";
 
-/** The vocabularies. Each is loaded at its first use. */
 export function vocabularies(): Vocabularies {
   return { o200k_harmony: once(o200kHarmony), llama3: once(llama3) };
 }

@@ -6,7 +6,6 @@
 
 export interface WaitingBody {
   bytes: number;
-  /** The organization whose request is counted. */
   organization?: string | undefined;
   /** Whether a settlement needs the count, and no client. */
   isSettlement: boolean;

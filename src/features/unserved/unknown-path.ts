@@ -13,7 +13,6 @@ import { hasId, pathOf } from "../../core/operations/path.ts";
 import { closestName } from "../../core/schema/closest.ts";
 import { type UnservedPath, unservedAt } from "./unserved.ts";
 
-/** The answer to any request whose path no operation has. */
 export function unknownPath(operations: readonly Operation[]): Framed {
   const suggestionFor = suggestions(operations);
   const has = (wanted: string) => operations.some(({ path }) => path === wanted);
@@ -48,7 +47,6 @@ export function faultBodyForPath(fault: Fault, requestId: string, request: Reque
   return faultBodyOf(isOfMessages ? "messages" : "client")(fault, requestId, request);
 }
 
-/** The refusal of a path of another API. */
 export function notServed(path: string, { lack, nearest }: UnservedPath): Fault {
   return nothingAt(path, `: this service ${lack}.`, nearest);
 }

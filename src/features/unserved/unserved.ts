@@ -240,7 +240,6 @@ export const unservedApis: readonly UnservedApi[] = [
   },
 ];
 
-/** Longer paths are not compared. */
 const path_chars_max = 1024;
 
 const matchers = unservedApis.flatMap(({ rows, onlyMessages = false }) =>
