@@ -109,13 +109,6 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       await sessions().confirmed(session.hash);
       expect((await find(session))?.tokens).toEqual(Uint8Array.of(1, 2));
     });
-
-    test("has ended once it was ended", async () => {
-      const session = await begun();
-      expect(await sessions().end(session.hash)).toMatchObject({ personId: session.personId });
-      expect(await sessions().end(session.hash)).toBeNull();
-      expect(await find(session)).toBeNull();
-    });
   });
 
   describe("a sign-in", () => {
@@ -205,19 +198,6 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       expect(await signIns(db).begin({ ...input, personId: await person() })).toBe("gone");
     });
 
-    test("is refreshed by one caller at a time, and consumes nothing if that is given back", async () => {
-      const { refreshHash, keyId } = await begun();
-      const all = await Promise.all([1, 2, 3].map(() => begin(refreshHash)));
-      const ours = all.filter(({ is }) => is === "begun");
-      expect(ours).toHaveLength(1);
-      expect(all.filter(({ is }) => is === "busy")).toHaveLength(2);
-      const [found] = ours;
-      if (found?.is !== "begun") throw new Error("none");
-      expect(found.tokens).toEqual(Uint8Array.of(9));
-      await signIns(db).releaseRefresh(keyId, found.claim);
-      expect((await refreshed(refreshHash)).isDone).toBe(true);
-    });
-
     test("answers a used refresh token with the same successor for a minute; then the family ends", async () => {
       const signIn = await begun();
       const { text, nextHash } = await refreshed(signIn.refreshHash);
@@ -239,14 +219,6 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
         ...{ access: access(), tokens: null, rights: { scopes, models: null } },
       });
       expect(answer).toBe(false);
-    });
-
-    test("ends by itself where the issuer cannot be asked", async () => {
-      const { refreshHash } = await begun({ lasts_ms: 24 * hour_ms, tokens: null });
-      await withClock(db, await later(24 * hour_ms), async () =>
-        expect(await begin(refreshHash)).toEqual({ is: "unknown" }),
-      );
-      expect((await begin(refreshHash)).is).toBe("begun");
     });
 
     test("that has ended by itself is expired in lists, and its refresh token is deleted 30 days later", async () => {
@@ -305,19 +277,6 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const approval = async () => ({
       ...{ personId: await person(), organizationId: await organization(), issuerSession: "s1" },
       tokens: Uint8Array.of(3),
-    });
-
-    test("is approved once, and answered once", async () => {
-      const request = await added();
-      const store = deviceRequests(db);
-      expect(await store.find(request.userHash)).toMatchObject({ agent: "test/1", address: request.address });
-      expect(await store.poll(request.deviceHash)).toEqual({ is: "pending" });
-      const given = await approval();
-      const answers = await Promise.all([store.approve(request.userHash, given), store.deny(request.userHash)]);
-      expect(answers.filter(Boolean)).toHaveLength(1);
-      expect(await store.find(request.userHash)).toBeNull();
-      if (answers[0]) expect(await store.poll(request.deviceHash)).toMatchObject({ is: "approved", ...given });
-      expect((await store.poll(request.deviceHash)).is).not.toBe("approved");
     });
 
     test("gets nothing once the session that approved it has ended at the issuer", async () => {
