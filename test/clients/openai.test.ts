@@ -3,7 +3,8 @@
  * of an engine over HTTP: the SDK's features work, and each refusal is an error of the class that the SDK documents.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import OpenAI, {
+import type OpenAI from "openai";
+import {
   APIUserAbortError,
   AuthenticationError,
   BadRequestError,
@@ -17,10 +18,9 @@ import type { ChatCompletionMessageParam } from "openai/resources";
 import { z } from "zod";
 import { busyness } from "../harness/busyness.ts";
 import { model, plainModel, type Service, says, smallModel, startService, words } from "../harness/engine.ts";
-import { checkedFetch, errorOf, expectRefusal, leaving, leavingBySignal, type Refusal } from "./sdk.ts";
+import { checkedClient, errorOf, expectRefusal, leaving, leavingBySignal, type Refusal } from "./sdk.ts";
 
 let service: Service;
-/** The SDK's client. Every response to it is checked against the contract. */
 let client: OpenAI;
 beforeAll(async () => {
   service = await startService({ engine: { directives: "", namesModel: false } });
@@ -30,9 +30,7 @@ afterAll(async () => {
   await service.stop();
 }, 60_000);
 
-function clientWith(key: string, maxRetries = 0): OpenAI {
-  return new OpenAI({ baseURL: `${service.url}/v1`, apiKey: key, maxRetries, fetch: checkedFetch(service) });
-}
+const clientWith = (key: string, maxRetries = 0) => checkedClient(service, key, maxRetries);
 
 const requests = () => service.engine.counts.requests;
 

@@ -12,6 +12,11 @@ export function checkedFetch({ url, fetch }: Pick<Service, "url" | "fetch">): Fe
   return (address, init) => fetch(String(address).slice(url.length), init);
 }
 
+/** A client of OpenAI's SDK. Every response to it is checked against the contract. */
+export function checkedClient(service: Pick<Service, "url" | "fetch" | "key">, apiKey = service.key, maxRetries = 0) {
+  return new OpenAI({ baseURL: `${service.url}/v1`, apiKey, maxRetries, fetch: checkedFetch(service) });
+}
+
 /** The reason with which a promise rejects; undefined if it resolves. */
 export const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
   new Promise((resolve) => promise.then(() => resolve(undefined), resolve));

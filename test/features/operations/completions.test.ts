@@ -1,9 +1,10 @@
 /** POST /v1/completions: the guarantees for clients, with and without streaming, in front of an engine over HTTP. */
 import { afterAll, describe, expect, test } from "bun:test";
-import OpenAI from "openai";
+import { checkedClient } from "../../clients/sdk.ts";
 import { engineModel, eventsOf, kindModels, refusalOf, startService, words } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+import { modelEntry } from "./model-entry.ts";
 
 /** The requests that reached an engine with llama.cpp's paths, which has `/infill` beside `/v1`. */
 const infilled: { path: string; body: Record<string, unknown> }[] = [];
@@ -25,6 +26,7 @@ const llama = Bun.serve({
   },
 });
 const fimModel = "acme/fill-1";
+const prices = { input: 0.1, output: 0.4 };
 const service = await startService({
   hasKinds: true,
   engine: { directives: "echo" },
@@ -35,20 +37,9 @@ const service = await startService({
   strict:
     url: "http://127.0.0.1:${llama.port}/v1"
     dialect: vllm`,
-  extraModels: `
-  - id: ${fimModel}
-    kind: completion
-    created: 1790000000
-    context_window: 8192
-    extra_params: [top_k]
-    prices: { input: 0.1, cached_input: 0.01, output: 0.4 }
-    routes: [{ upstream: fim, model: qwen }]
-  - id: acme/strict-1
-    kind: completion
-    created: 1790000000
-    context_window: 8192
-    prices: { input: 0.1, output: 0.4 }
-    routes: [{ upstream: strict, model: qwen }]`,
+  extraModels:
+    modelEntry(fimModel, "completion", "fim", { extra_params: ["top_k"], prices: { ...prices, cached_input: 0.01 } }) +
+    modelEntry("acme/strict-1", "completion", "strict", { prices }),
 });
 afterAll(async () => {
   await service.stop();
@@ -219,12 +210,7 @@ test("a list of one prompt, and token ids, are one prompt", async () => {
 });
 
 test("OpenAI's SDK completes and streams, unchanged", async () => {
-  const client = new OpenAI({
-    baseURL: `${service.url}/v1`,
-    apiKey: service.key,
-    maxRetries: 0,
-    fetch: (url, init) => service.fetch(String(url).slice(service.url.length), init),
-  });
+  const client = checkedClient(service);
   const whole = await client.completions.create({ model, prompt: "hello there", max_tokens: 5 });
   const stream = await client.completions.create({ model, prompt: "hello there", max_tokens: 5, stream: true });
   let text = "";

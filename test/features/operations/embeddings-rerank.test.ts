@@ -1,7 +1,7 @@
 /** POST /v1/embeddings, /v1/rerank and /v2/rerank: the guarantees for clients, in front of an engine over HTTP. */
 import { afterAll, describe, expect, test } from "bun:test";
-import OpenAI from "openai";
 import { ids_max } from "../../../src/features/operations/contract.ts";
+import { checkedClient } from "../../clients/sdk.ts";
 import {
   model as chatModel,
   engineKey,
@@ -15,6 +15,7 @@ import { dollars } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { startSimulator } from "../../harness/simulator.ts";
+import { modelEntry } from "./model-entry.ts";
 
 /** An engine that reports no usage. */
 const silent = await startSimulator({ directives: "no-usage" });
@@ -35,38 +36,13 @@ const service = await startService({
   engine: { directives: "" },
   // Room for 10,000 tokens.
   plans: { small: "{ session: 1000000 }" },
-  extraModels: `
-  - id: ${unreported}
-    kind: embedding
-    created: 1790000000
-    context_window: 8192
-    prices: { input: 0.1 }
-    routes: [{ upstream: silent, model: m }]
-  - id: ${long}
-    kind: embedding
-    created: 1790000000
-    context_window: 262144
-    prices: { input: 0.1 }
-    routes: [{ upstream: silent, model: m }]
-  - id: ${unreportedRank}
-    kind: rerank
-    created: 1790000000
-    context_window: 8192
-    prices: { input: 0.1 }
-    routes: [{ upstream: silent, model: m }]
-  - id: ${countedRank}
-    kind: rerank
-    created: 1790000000
-    context_window: 8192
-    tokenizer: o200k_harmony
-    prices: { input: 0.1 }
-    routes: [{ upstream: silent, model: m }]
-  - id: ${cutRank}
-    kind: rerank
-    created: 1790000000
-    context_window: 8192
-    prices: { input: 0.1 }
-    routes: [{ upstream: cutting, model: m }]`,
+  extraModels: [
+    modelEntry(unreported, "embedding", "silent"),
+    modelEntry(long, "embedding", "silent", { context_window: 262_144 }),
+    modelEntry(unreportedRank, "rerank", "silent"),
+    modelEntry(countedRank, "rerank", "silent", { tokenizer: "o200k_harmony" }),
+    modelEntry(cutRank, "rerank", "cutting"),
+  ].join(""),
 });
 afterAll(async () => {
   await service.stop();
@@ -188,12 +164,7 @@ describe("embeddings", () => {
   });
 
   test("are read by OpenAI's SDK as floats, as base64 and for several inputs, unchanged", async () => {
-    const client = new OpenAI({
-      baseURL: `${service.url}/v1`,
-      apiKey: service.key,
-      maxRetries: 0,
-      fetch: (url, init) => service.fetch(String(url).slice(service.url.length), init),
-    });
+    const client = checkedClient(service);
     const body = { model: embedder, input: ["a", "b"] };
     const floats = await client.embeddings.create({ ...body, encoding_format: "float" });
     const packed = await client.embeddings.create(body);

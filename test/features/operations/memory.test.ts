@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { forgetPeak, peak_bytes, resident_bytes } from "../../attacks/process.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
+import { modelEntry } from "./model-entry.ts";
 
 const mebibyte = 1024 * 1024;
 const inputs = 2_048;
@@ -48,13 +49,7 @@ let service: Sluice;
 beforeAll(async () => {
   const config = `upstreams: { main: { url: "http://127.0.0.1:${engine.port}/v1" } }
 metering: { currency: USD }
-models:
-  - id: acme/embed-1
-    kind: embedding
-    created: 1790000000
-    context_window: 8192
-    prices: { input: 0.001 }
-    routes: [{ upstream: main, model: m }]
+models: ${modelEntry("acme/embed-1", "embedding", "main")}
 limits: { body_bytes_max: ${2 * body_bytes} }
 `;
   service = await startSluice({ config, store: "postgres" });

@@ -9,6 +9,7 @@ import { refusalOf, startService } from "../../harness/engine.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
+import { modelEntry } from "./model-entry.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -20,18 +21,15 @@ const odd = Bun.serve({
   fetch: () => new Response(said, { headers: { "content-type": "application/json" } }),
 });
 const [alone, spared] = ["acme/odd-1", "acme/spared-1"];
-const entry = (id: string, more: string) => `
-  - id: ${id}
-    kind: embedding
-    created: 1790000000
-    context_window: 8192
-    prices: { input: 0.1 }
-    routes: [{ upstream: odd, model: odd }${more}]`;
+const routes = [
+  { upstream: "odd", model: "odd" },
+  { upstream: "simulator", model: "sim", priority: 1 },
+];
 const service = await startService({
   hasKinds: true,
   engine: { directives: "" },
   upstream: `dialect: generic\n  odd:\n    url: "http://127.0.0.1:${odd.port}/v1"`,
-  extraModels: entry(alone, "") + entry(spared, ", { upstream: simulator, model: sim, priority: 1 }"),
+  extraModels: modelEntry(alone, "embedding", "odd") + modelEntry(spared, "embedding", "odd", { routes }),
 });
 afterAll(async () => {
   await service.stop();

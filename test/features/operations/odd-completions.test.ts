@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { eventsOf, startService, words } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+import { modelEntry } from "./model-entry.ts";
 
 interface Choice {
   index: number;
@@ -29,13 +30,7 @@ const model = "acme/odd-1";
 const service = await startService({
   engine: { directives: "" },
   upstream: `dialect: generic\n  odd:\n    url: "http://127.0.0.1:${odd.port}/v1"\n    dialect: vllm`,
-  extraModels: `
-  - id: ${model}
-    kind: completion
-    created: 1790000000
-    context_window: 8192
-    prices: { input: 0.1, output: 0.4 }
-    routes: [{ upstream: odd, model: odd }]`,
+  extraModels: modelEntry(model, "completion", "odd", { prices: { input: 0.1, output: 0.4 } }),
 });
 afterAll(async () => {
   await service.stop();

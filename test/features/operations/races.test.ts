@@ -12,6 +12,7 @@ import { rawClient } from "../../harness/raw-client.ts";
 import { redisUrl } from "../../harness/services.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
+import { modelEntry } from "./model-entry.ts";
 
 setDefaultTimeout(240_000);
 
@@ -43,13 +44,7 @@ afterAll(() => engine.stop(true));
 const config = `
 upstreams: { gated: { url: "http://127.0.0.1:${engine.port}/v1" } }
 metering: { currency: USD }
-models:
-  - id: ${model}
-    kind: embedding
-    created: 1790000000
-    context_window: 8192
-    prices: { input: 0.1 }
-    routes: [{ upstream: gated, model: embedding }]
+models: ${modelEntry(model, "embedding", "gated")}
 plans:
   few: { concurrent_requests: ${room} }
   small: ${inMoney(`{ session: ${room * request_nanos} }`)}

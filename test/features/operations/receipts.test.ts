@@ -6,14 +6,12 @@ import type { RequestReceipt } from "../../../src/features/receipts/receipt-shap
 import { engineModel, kindModels, startService, upstreamName } from "../../harness/engine.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+import { modelEntry } from "./model-entry.ts";
 
-const searched = `
-  - id: acme/rank-2
-    kind: rerank
-    created: 1790000000
-    context_window: 8192
-    prices: { input: 0.0033, search: 0.0051 }
-    routes: [{ upstream: ${upstreamName}, model: ${engineModel} }]`;
+const searched = modelEntry("acme/rank-2", "rerank", upstreamName, {
+  prices: { input: 0.0033, search: 0.0051 },
+  routes: [{ upstream: upstreamName, model: engineModel }],
+});
 const service = await startService({ hasKinds: true, extraModels: searched });
 afterAll(() => service.stop(), 60_000);
 

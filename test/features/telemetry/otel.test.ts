@@ -9,6 +9,7 @@ import { Spans } from "../../../src/features/telemetry/spans.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
+import { modelEntry } from "../operations/model-entry.ts";
 import { type Collector, type SpanSeen, startCollector } from "./collector.ts";
 
 const theirs = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
@@ -48,17 +49,13 @@ interface Traced {
 }
 
 /** The models of the node: a chat model of the test's engine, and one of each other kind, of the built-in simulator. */
-const models = Object.entries({ chat: "main", completion: "simulator", embedding: "simulator", rerank: "simulator" })
-  .map(([kind, upstream]) => [kind, upstream, kind.startsWith("c") ? ", output: 1" : ""])
-  .map(
-    ([kind, upstream, output]) => `
-  - id: acme/${kind}
-    kind: ${kind}
-    created: 1
-    context_window: 8192
-    prices: { input: 1${output} }
-    routes: [{ upstream: ${upstream}, model: m }]`,
-  );
+const prices = { input: 1, output: 1 };
+const models = [
+  modelEntry("acme/chat", "chat", "main", { prices }),
+  modelEntry("acme/completion", "completion", "simulator", { prices }),
+  modelEntry("acme/embedding", "embedding", "simulator"),
+  modelEntry("acme/rerank", "rerank", "simulator"),
+];
 
 /**
  * Starts a collector, an engine and a node that exports to the collector, and stops them after the test, even if it
