@@ -1,30 +1,29 @@
 // `sluice try`, run by a signed-in person, and by an operator who gives a key's ID, on a node with the simulator.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { modelEntry } from "../../features/operations/model-entry.ts";
+import { freePort } from "../../harness/daemon.ts";
 import { type Laptop, laptop } from "../../harness/laptop.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 
 setDefaultTimeout(60_000);
 
-const entry = (kind: string) => `
-  - id: acme/${kind}-1
-    kind: ${kind}
-    created: 1790000000
-    context_window: 8192${kind === "chat" ? "\n    capabilities: [tools]" : ""}
-    prices: { input: 0.01${kind === "chat" || kind === "completion" ? ", output: 0.04" : ""} }
-    routes: [{ upstream: simulator, model: sim }]`;
-const kinds = ["chat", "completion", "embedding", "rerank"];
+const prices = { input: 0.01, output: 0.04 };
+const entries = [
+  modelEntry("acme/chat-1", "chat", "simulator", { capabilities: ["tools"], prices }),
+  modelEntry("acme/completion-1", "completion", "simulator", { prices }),
+  modelEntry("acme/embedding-1", "embedding", "simulator"),
+  modelEntry("acme/rerank-1", "rerank", "simulator"),
+];
 
 let sluice: Sluice;
 let home: Laptop;
 let operatorUrl: string;
 let model: string;
 beforeAll(async () => {
-  const probe = Bun.serve({ port: 0, fetch: () => new Response() });
-  const port = String(probe.port);
-  await probe.stop(true);
+  const port = String(await freePort());
   sluice = await startSluice({
     env: { SLUICE_OPERATOR_PORT: port },
-    config: `metering: { currency: USD }\nmodels:${kinds.map(entry).join("")}`,
+    config: `metering: { currency: USD }\nmodels:${entries.join("")}`,
   });
   operatorUrl = `http://127.0.0.1:${port}`;
   home = laptop();
@@ -82,6 +81,7 @@ test("waits for the receipt of a request that is still running there", async () 
 
 const documents = ["--document", "Boats lie in the harbour.", "--document", "The tide is out at noon."];
 const trials: [kind: string, words: string[], said: RegExp, operation: string][] = [
+  ["chat", [], /\S/, "chat.completions"],
   ["completion", ["--message", "The tide"], /\S/, "completions"],
   ["embedding", ["--message", "The tide"], /^256 numbers: -?[\d.e-]+(, -?[\d.e-]+){7}, …$/, "embeddings"],
   ["rerank", ["--message", "When is the tide out?", ...documents], /^[\d.]+ {2}The tide is out at noon\.\n/, "rerank"],
@@ -97,10 +97,9 @@ test.each(trials)("tries a model for %s by its kind, with %p", async (kind, word
   expect(receipt).toMatchObject({ operation, outcome: "completed" });
 });
 
-test("an operator tries a model of another kind as a key, and at no other path", async () => {
+test("an operator tries a model of each kind as a key, by its ID and without its secret, and at no other path", async () => {
   const { token } = await sluice.json<{ token: string }>("operator", "create", "bea", "--role", "admin");
-  const words = ["key", "create", "--org", sluice.organization, "--name", "kinds"];
-  const { id } = await sluice.json<{ id: string }>(...words);
+  const { id } = await sluice.json<{ id: string }>("key", "create", "--org", sluice.organization, "--name", "tried");
   const shell = home.with({ SLUICE_SERVER: operatorUrl, SLUICE_OPERATOR_TOKEN: token });
   for (const [kind, , , operation] of trials) {
     const { code, stdout } = await shell.run("try", `acme/${kind}-1`, "--key", id, "--json");
@@ -112,22 +111,14 @@ test("an operator tries a model of another kind as a key, and at no other path",
     body: "{}",
   });
   expect([elsewhere.status, await elsewhere.json()]).toMatchObject([400, { error: { param: "path" } }]);
+  expect((await shell.run("try", model)).stderr).toContain("name it with --key");
+  expect((await shell.run("try", "--key", id)).stderr).toContain("Name a model");
+  expect((await home.run("try", "--key", id)).stderr).toContain("--key is for operators");
 });
 
 test("says in the service's words why a request was refused", async () => {
   const { code, stdout, stderr } = await home.run("try", "acme/nothing");
   expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("acme/nothing")]);
-});
-
-test("an operator tries a model as a key, by its ID and without its secret", async () => {
-  const { token } = await sluice.json<{ token: string }>("operator", "create", "ann", "--role", "admin");
-  const { id } = await sluice.json<{ id: string }>("key", "create", "--org", sluice.organization, "--name", "tried");
-  const shell = home.with({ SLUICE_SERVER: operatorUrl, SLUICE_OPERATOR_TOKEN: token });
-  const { code, stdout } = await shell.run("try", model, "--key", id, "--json");
-  expect([code, JSON.parse(stdout).receipt]).toMatchObject([0, { key_id: id, outcome: "completed" }]);
-  expect((await shell.run("try", model)).stderr).toContain("name it with --key");
-  expect((await shell.run("try", "--key", id)).stderr).toContain("Name a model");
-  expect((await home.run("try", "--key", id)).stderr).toContain("--key is for operators");
 });
 
 test("on the machine of a node with the embedded database, the socket needs no token", async () => {
