@@ -6,7 +6,7 @@ import type { Result } from "../../core/inference/result.ts";
 import type { CallerCodec } from "../../core/protocol/codec.ts";
 import { openaiResponsesCaller } from "../../core/protocol/openai-responses/codec.ts";
 import type { InputItem, MessageItem, ResponsesRequest } from "../../core/protocol/openai-responses/contract.ts";
-import { compactionItem } from "../../core/protocol/openai-responses/encode-compaction.ts";
+import { compactionItem } from "../../core/protocol/openai-responses/encode-response.ts";
 import { conversationOf, itemIdOf, withInput } from "../../core/protocol/openai-responses/references.ts";
 import { encodeUsage } from "../../core/protocol/openai-responses/usage.ts";
 import type { CompactedResponse, RetainedMessage } from "./contract.ts";

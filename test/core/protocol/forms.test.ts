@@ -3,9 +3,9 @@
  * as it is.
  */
 import { describe, expect, test } from "bun:test";
-import { messagesForms } from "../../../src/core/protocol/anthropic-messages/forms.ts";
+import { messagesForms } from "../../../src/core/protocol/anthropic-messages/codec.ts";
 import { singleForms } from "../../../src/core/protocol/codec.ts";
-import { responsesForms } from "../../../src/core/protocol/openai-responses/forms.ts";
+import { responsesForms } from "../../../src/core/protocol/openai-responses/codec.ts";
 
 const text = (more: object = {}) => ({ type: "text", text: "hi", ...more });
 const input = (more: object = {}) => ({ type: "input_text", text: "hi", ...more });

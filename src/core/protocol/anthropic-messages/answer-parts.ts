@@ -9,7 +9,7 @@ import type { Native } from "../../inference/request.ts";
 import { assertFewParts } from "../answer.ts";
 import { CallIds } from "../call-ids.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
-import { asCitation } from "./citations.ts";
+import { asCitation } from "./native.ts";
 import { signatureOf } from "./signature.ts";
 
 interface Part {

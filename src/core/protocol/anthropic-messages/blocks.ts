@@ -2,8 +2,8 @@
 import type { PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
 import { ToolInput } from "../tool-input.ts";
-import { citationsOf } from "./citations.ts";
 import type { MessageWriter } from "./message-writer.ts";
+import { citationsOf } from "./native.ts";
 import { unsigned } from "./signature.ts";
 
 export interface Block {

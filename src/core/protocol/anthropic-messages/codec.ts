@@ -1,14 +1,13 @@
 /** The codec of Anthropic Messages, for callers and for engines. */
-import type { CallerCodec, UpstreamCodec } from "../codec.ts";
+import type { CallerCodec, UpstreamCodec, WireForms } from "../codec.ts";
+import { isObject } from "../json.ts";
 import type { Message, MessagesRequest } from "./contract.ts";
 import { decodeRequest, decodingSteps, type MessagesOptions } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
-import { encodeRequest } from "./encode-request.ts";
+import { encodeRequest, unsupportedByMessages } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
-import { messagesForms } from "./forms.ts";
-import { unsupportedByMessages } from "./request-refusal.ts";
 
 /** The header in which a caller names betas, the parts of the protocol that not every account has yet. */
 export const betasHeader = "anthropic-beta";
@@ -25,6 +24,16 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
     fault: { encode: encodeFault },
   };
 }
+
+/** A text means the same as a list of one text block with that text, and `is_error: false` the same as none. */
+export const messagesForms: WireForms = {
+  textOf(list) {
+    const [block] = list;
+    if (list.length !== 1 || !isObject(block) || block.type !== "text" || typeof block.text !== "string") return null;
+    return Object.keys(block).length === 2 ? block.text : null;
+  },
+  isImplied: (name, value) => name === "is_error" && value === false,
+};
 
 export const anthropicMessagesUpstream: UpstreamCodec = {
   path: "/messages",

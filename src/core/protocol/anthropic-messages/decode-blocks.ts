@@ -22,8 +22,7 @@ import type {
   ToolResultContent,
   UserContentBlock,
 } from "./contract.ts";
-import { documentHead, searchResultText, toolReferenceText } from "./documents.ts";
-import { imageKindOf } from "./images.ts";
+import { imageKindOf } from "./media.ts";
 import { withNative } from "./native.ts";
 import { signatureOf } from "./signature.ts";
 
@@ -77,12 +76,15 @@ export function addInput(
       parts.push(searchResultPart(block, path, needs));
       return;
     case "tool_reference":
-      parts.push({ kind: "text", text: toolReferenceText(block.tool_name), native: referenceTo(block.tool_name) });
+      parts.push(toolReferencePart(block.tool_name));
   }
 }
 
-function referenceTo(tool_name: string): Native {
-  return { protocol: "anthropic-messages", wire: { type: "tool_reference", tool_name }, isForWhole: true };
+/** A tool that a tool search found, as text for models that do not know such blocks. It is one of the request's tools. */
+function toolReferencePart(tool_name: string): TextPart {
+  const wire = { type: "tool_reference", tool_name };
+  const native: Native = { protocol: "anthropic-messages", wire, isForWhole: true };
+  return { kind: "text", text: `The tool ${tool_name} is available.`, native };
 }
 
 /** Appends a list of blocks to `parts`. */
@@ -124,9 +126,17 @@ function documentParts(block: DocumentBlockParam, path: MakePath, needs: Message
   return headed.map((part) => ({ ...part, ...whole }));
 }
 
+/** The lines before a document's text; empty if it has neither a title nor a context. */
+function documentHead({ title, context }: DocumentBlockParam): string {
+  const lines = [...(title ? [`Document: ${title}`] : []), ...(context ? [`Context: ${context}`] : [])];
+  return lines.length === 0 ? "" : `${lines.join("\n")}\n\n`;
+}
+
 function searchResultPart(block: SearchResultBlockParam, path: MakePath, needs: MessagesNeeds): InputPart {
   if (block.citations?.enabled) needs.addNative("citations", `${path()}.citations`);
-  const part: TextPart = { kind: "text", text: searchResultText(block) };
+  const { title, source, content } = block;
+  const found = content.map(({ text }) => text).join("\n");
+  const part: TextPart = { kind: "text", text: `Search result: ${title}\nSource: ${source}\n\n${found}` };
   return withNative(part, block, ["type", "title", "content"], ["source", "cache_control", "citations"]);
 }
 

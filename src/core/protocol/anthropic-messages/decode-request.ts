@@ -14,7 +14,6 @@ import type {
 } from "../../inference/request.ts";
 import { compact, textOf } from "../json.ts";
 import { isStrict } from "../tool-schema.ts";
-import { withoutBillingLine } from "./billing-line.ts";
 import type { CountTokensRequest, MessagesRequest, MessagesToolChoice } from "./contract.ts";
 import { MessagesNeeds, textParts } from "./decode-blocks.ts";
 import { decodeMessages } from "./decode-messages.ts";
@@ -24,7 +23,7 @@ import { decodeTools } from "./tools.ts";
 import { writtenOf } from "./written.ts";
 
 export interface MessagesOptions {
-  /** Whether to keep the line that Claude Code puts at the head of its system text (billing-line.ts). */
+  /** Whether to keep the line that Claude Code puts at the head of its system text. */
   keep_billing_line?: boolean;
 }
 
@@ -91,6 +90,17 @@ function systemTurn({ system }: MessagesInput, { keep_billing_line }: MessagesOp
   const head = keep_billing_line ? first.text : withoutBillingLine(first.text);
   const parts = head === null ? others : [head === first.text ? first : withText(first, head), ...others];
   return parts.some((part) => part.text !== "") ? [{ role: "system", parts }] : [];
+}
+
+const billingLine = /^x-anthropic-billing-header:[^\n]*(\n|$)/i;
+
+/**
+ * The text without the line that Claude Code puts at its head; null if nothing else is left. The line changes with
+ * every request, and so defeats prefix caches (docs/design/service.md, Billing line).
+ */
+function withoutBillingLine(text: string): string | null {
+  if (!billingLine.test(text.slice(0, 64))) return text;
+  return text.replace(billingLine, "") || null;
 }
 
 function withText(part: TextPart, text: string): TextPart {

@@ -3,19 +3,67 @@
  * answer and that the protocol cannot express; the refusal names the feature. A feature that only tunes the answer
  * (`seed`) is left out. The body has no nulls, and equal requests have equal bytes.
  */
-import type { InferenceRequest, OutputFormat, Reasoning, Tool, ToolChoice } from "../../inference/request.ts";
+import type { Fault } from "../../inference/fault.ts";
+import type {
+  Capability,
+  InferenceRequest,
+  InputPart,
+  OutputFormat,
+  Reasoning,
+  Tool,
+  ToolChoice,
+  Turn,
+} from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
+import { beyondBounds, foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../engine-options.ts";
 import type { JsonObject } from "../json.ts";
-import { encodeTool } from "./encode-tool.ts";
 import { encodeTurns, textBlocks } from "./encode-turns.ts";
 import { fitted } from "./fitting.ts";
+import { documentSource, imageSource } from "./media.ts";
 import { wireOf } from "./native.ts";
-import { unsupportedByMessages } from "./request-refusal.ts";
 import { stripped } from "./strips.ts";
+import { encodeTool } from "./tools.ts";
 import { writtenConversation } from "./written.ts";
+
+export function unsupportedByMessages(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
+  const { sampling, logprobs, format, needs } = request;
+  const tuning = refusedTuning(sampling);
+  if (tuning) return tuning;
+  if ((sampling.temperature ?? 0) > 1) return unsupportedByEngine("a temperature above 1", "temperature");
+  if (logprobs) return unsupportedByEngine("log probabilities", paramOf(request, "logprobs", "logprobs"));
+  if (format?.kind === "json_object")
+    return unsupportedByEngine("JSON without a schema", paramOf(request, "structured_output", "response_format"));
+  const media = needs.some(isMedium) ? firstMedium(request.turns) : null;
+  return media
+    ? unsupportedByEngine(media.feature, paramOf(request, media.capability))
+    : (foreignNeed(request, "anthropic-messages") ?? beyondBounds(request, dialect));
+}
+
+const mediaCapabilities: ReadonlySet<Capability> = new Set(["vision", "files", "audio_input"] as const);
+const isMedium = ({ capability }: InferenceRequest["needs"][number]) => mediaCapabilities.has(capability);
+
+function firstMedium(turns: readonly Turn[]): { feature: string; capability: Capability } | null {
+  for (const turn of turns) {
+    if (turn.role !== "user" && turn.role !== "tool") continue;
+    for (const part of turn.parts) {
+      const found = refusedMedium(part);
+      if (found) return found;
+    }
+  }
+  return null;
+}
+
+function refusedMedium(part: InputPart): { feature: string; capability: Capability } | null {
+  if (part.kind === "audio") return { feature: "audio input", capability: "audio_input" };
+  if (part.kind === "image" && !imageSource(part.url))
+    return { feature: "a data: URL that is not an image in base64", capability: "vision" };
+  if (part.kind === "file" && !documentSource(part))
+    return { feature: "a file that is neither a PDF nor plain text", capability: "files" };
+  return null;
+}
 
 export function encodeRequest(asked: InferenceRequest, ask: UpstreamAsk): JsonObject {
   const { dialect = dialects.generic } = ask;

@@ -2,8 +2,8 @@
 import type { Result, ResultPart } from "../../inference/result.ts";
 import type { JsonObject } from "../json.ts";
 import { toolInputOf } from "../tool-input.ts";
-import { citationsOf } from "./citations.ts";
 import type { ContentBlock, Message, MessagesRequest } from "./contract.ts";
+import { citationsOf } from "./native.ts";
 import { unsigned } from "./signature.ts";
 import { encodeStop } from "./stop-reason.ts";
 import { encodeUsage } from "./usage.ts";

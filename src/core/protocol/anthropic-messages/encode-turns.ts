@@ -85,7 +85,7 @@ export function textBlocks(parts: readonly TextPart[]): Block[] {
   return blocks(withoutBlanks(parts), inputBlock);
 }
 
-/** The block of a part. Parts that cannot be expressed were refused before (request-refusal.ts). */
+/** The block of a part. Parts that cannot be expressed were refused before (encode-request.ts). */
 function inputBlock(part: InputPart): JsonObject | null {
   switch (part.kind) {
     case "text":

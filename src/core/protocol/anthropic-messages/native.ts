@@ -1,6 +1,6 @@
 /** Keeps the fields of a wire object for which an `InferenceRequest` has no fields, for engines that speak Messages. */
 import type { Native } from "../../inference/request.ts";
-import { isGiven, isObject } from "../json.ts";
+import { isGiven, isObject, type JsonObject } from "../json.ts";
 
 /**
  * Adds the wire object to the part as `native`, if it has any of the keys in `beyond`, for which an `InferenceRequest`
@@ -37,4 +37,16 @@ function keptFields(source: Record<string, unknown>, keys: readonly string[]): R
 export function wireOf(native: Native | undefined, isWhole = false): Readonly<Record<string, unknown>> | undefined {
   if (native?.protocol !== "anthropic-messages" || (native.isForWhole && !isWhole)) return undefined;
   return native.wire;
+}
+
+/** The citations of a text. Only engines that speak Messages make them, and only Messages clients get them. */
+export function citationsOf(citations: readonly Native[]): JsonObject[] {
+  return citations.flatMap((citation) => {
+    const wire = wireOf(citation);
+    return wire ? [{ ...wire }] : [];
+  });
+}
+
+export function asCitation(wire: JsonObject): Native {
+  return { protocol: "anthropic-messages", wire };
 }

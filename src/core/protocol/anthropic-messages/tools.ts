@@ -5,9 +5,9 @@
  * can call.
  */
 import type { Tool } from "../../inference/request.ts";
-import { compact } from "../json.ts";
+import { compact, type JsonObject } from "../json.ts";
 import { callerToolType, type MessagesTool, toolPlaceholder } from "./contract.ts";
-import { withNative } from "./native.ts";
+import { wireOf, withNative } from "./native.ts";
 import { publishedTool } from "./published-tools.ts";
 
 /** Who runs a tool. `family` is the kind of tool without its version. `feature` is the tool's name in a refusal. */
@@ -77,6 +77,15 @@ export function decodeTool(wire: MessagesTool): Tool {
   const decoded: Tool = { kind: "function", name: name ?? "", ...compact({ description, parameters, strict }) };
   if (defer_loading === true) decoded.isDeferred = true;
   return withNative(decoded, tool, modelledOfTool, ["cache_control", "input_examples", "eager_input_streaming"]);
+}
+
+/** The tool for an engine. `keepsDeferred`: whether the engine knows tools that the model sees once they were found. */
+export function encodeTool(tool: Tool, keepsDeferred = false): Readonly<JsonObject> {
+  const { name, description, parameters, strict, native, isDeferred } = tool;
+  const schema = parameters ?? { properties: {} };
+  const input_schema = schema.type === undefined ? { type: "object", ...schema } : schema;
+  const wire = { ...(wireOf(native) ?? { name, description, strict: strict || undefined }), input_schema };
+  return isDeferred && keepsDeferred ? { ...wire, defer_loading: true } : wire;
 }
 
 /** A tool of a published type as a function with its schema. */

@@ -27,7 +27,7 @@ import {
   type SystemMessageParam,
 } from "./contract.ts";
 import { EngineBoundMessages } from "./engine-bounds/contract.ts";
-import { imageKindOf, isBase64 } from "./images.ts";
+import { imageKindOf, isBase64 } from "./media.ts";
 import { publishedTool } from "./published-tools.ts";
 import { brokenChange, changesIn, definedBy, type ListedTool, toolsInForce } from "./tool-changes.ts";
 import { callableTools, isPlaceholder, ownerOf } from "./tools.ts";

@@ -11,10 +11,9 @@ import { compact, type JsonObject } from "../json.ts";
 import type { MessageParam, MessagesRequest, MessagesTool, SystemMessageParam } from "./contract.ts";
 import { MessagesNeeds, textParts } from "./decode-blocks.ts";
 import { decodeMessages } from "./decode-messages.ts";
-import { encodeTool } from "./encode-tool.ts";
 import { encodeTurns, textBlocks, wireIds } from "./encode-turns.ts";
 import { changesIn, definedBy } from "./tool-changes.ts";
-import { callableTools, decodeTool, mayBeDeferred } from "./tools.ts";
+import { callableTools, decodeTool, encodeTool, mayBeDeferred } from "./tools.ts";
 
 /** The fields of `Written.wire`. */
 interface Conversation {

@@ -9,7 +9,7 @@ import { compact } from "../json.ts";
 import type { AnswerItem, ItemStatus, ResponsesLogprob, ResponsesRequest } from "./contract.ts";
 import { decodeLogprobs, summaryWish } from "./decode-request.ts";
 import { conversationOf, itemIdOf } from "./references.ts";
-import { seal } from "./sealed-reasoning.ts";
+import { seal } from "./sealed.ts";
 import { listedTools, namespaceOf, ToolBook } from "./tools.ts";
 
 type ItemKind = AnswerItem["type"];

@@ -32,8 +32,7 @@ import type {
 import { native } from "./native.ts";
 import { conversationOf, isCompaction, PlacedItem } from "./references.ts";
 import { Results } from "./results.ts";
-import { unsealCompaction } from "./sealed-compaction.ts";
-import { unseal } from "./sealed-reasoning.ts";
+import { unseal, unsealCompaction } from "./sealed.ts";
 import { type EngineTool, listedTools, ToolBook } from "./tools.ts";
 
 /** Decodes the request. Throws a Fault if the conversation has no content. */
@@ -172,25 +171,21 @@ function assistantParts(placed: PlacedItem, { book, needs, model }: Reading): As
       return item.role === "assistant" ? answerParts(item) : null;
     case "reasoning":
       return reasoningParts(item, model);
-    case "function_call": {
-      needs.add("call or result", () => placed.param);
-      const { call_id: callId, name, namespace } = item;
-      const wire = {
-        type: item.type,
-        call_id: callId,
-        name,
-        arguments: item.arguments,
-        namespace: namespace ?? undefined,
-      };
-      const toolName = book.nameOf(name, namespace);
-      return [{ kind: "tool-call", callId, toolName, arguments: item.arguments, native: native(wire) }];
-    }
+    case "function_call":
     case "custom_tool_call": {
       needs.add("call or result", () => placed.param);
-      const { call_id: callId, name, input, namespace } = item;
-      const wire = { type: item.type, call_id: callId, name, input, namespace: namespace ?? undefined };
-      const toolName = book.nameOf(name, namespace);
-      return [{ kind: "tool-call", callId, toolName, arguments: customArguments(input), native: native(wire) }];
+      const { type, call_id: callId, name, namespace } = item;
+      const written = item.type === "function_call" ? { arguments: item.arguments } : { input: item.input };
+      const wire = { type, call_id: callId, name, ...written, namespace: namespace ?? undefined };
+      return [
+        {
+          kind: "tool-call",
+          callId,
+          toolName: book.nameOf(name, namespace),
+          arguments: "input" in written ? customArguments(written.input) : written.arguments,
+          native: native(wire),
+        },
+      ];
     }
     default:
       return null;

@@ -2,13 +2,12 @@
  * Maps the caller's tools to the functions that engines get, which have flat names: a namespace becomes part of the name. The
  * names are made only from the request, so that the encoder of the answer can map them back.
  */
-
-import type { InputItem } from "./contract.ts";
 import {
   type CustomTool,
   type FunctionTool,
   type HostedKind,
   hostedTools,
+  type InputItem,
   type NamespaceTool,
   type ResponsesRequest,
   type ResponsesTool,

@@ -21,8 +21,7 @@ import {
   TypedInputTokensRequest,
   TypedResponsesRequest,
 } from "./contract.ts";
-import { firstEarlyTrigger, firstOrphan, misplacedPart } from "./conversation.ts";
-import { isCompaction, referencesOf, refersTo } from "./references.ts";
+import { firstEarlyTrigger, firstOrphan, isCompaction, misplacedPart, referencesOf, refersTo } from "./references.ts";
 import { isHosted, listedTools, ToolBook } from "./tools.ts";
 
 /** The names of the fields that agents send again with every turn. */

@@ -1,5 +1,5 @@
 /** Requests of Responses clients, row by row of docs/protocols.md, and the content that each engine must see. */
-import { seal } from "../../../../src/core/protocol/openai-responses/sealed-reasoning.ts";
+import { seal } from "../../../../src/core/protocol/openai-responses/sealed.ts";
 import { type Probe, png } from "./probe.ts";
 
 const message = (role: string, ...content: unknown[]) => ({ type: "message", role, content });

@@ -8,7 +8,7 @@ import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
 import type { UpstreamCodec } from "../../../../src/core/protocol/codec.ts";
 import { contract } from "../../../../src/core/protocol/contract.ts";
 import { type OutputCompaction, ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
-import { sealCompaction } from "../../../../src/core/protocol/openai-responses/sealed-compaction.ts";
+import { sealCompaction } from "../../../../src/core/protocol/openai-responses/sealed.ts";
 import { validateCompactRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { upstreamCodecs, upstreamProtocols } from "../../../../src/core/upstream/codecs.ts";

@@ -6,7 +6,7 @@ import type { Result, ResultPart } from "../../../../src/core/inference/result.t
 import type { Usage } from "../../../../src/core/inference/usage.ts";
 import { contract } from "../../../../src/core/protocol/contract.ts";
 import { ResponseObject, ResponsesStreamEvent } from "../../../../src/core/protocol/openai-responses/contract.ts";
-import { unseal } from "../../../../src/core/protocol/openai-responses/sealed-reasoning.ts";
+import { unseal } from "../../../../src/core/protocol/openai-responses/sealed.ts";
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { callers, upstreams, validated } from "../codecs.ts";
 import { forAll } from "../for-all.ts";
