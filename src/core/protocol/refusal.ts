@@ -9,7 +9,7 @@ import type { Refusals } from "./dialect.ts";
 import { sentenceIn } from "./engine-sentence.ts";
 import { unquoted } from "./engine-text.ts";
 import type { FieldNamer, NamedField } from "./fields.ts";
-import { isObject, type JsonObject, textOf } from "./json.ts";
+import { entryOf, isObject, type JsonObject, textOf } from "./json.ts";
 import { headOf, saidOverflow, saysContextIsExceeded } from "./overflow.ts";
 
 /**
@@ -136,3 +136,29 @@ export function answerCutShort(missing: string): Fault {
   const cause = new Error(`the upstream ended without ${missing}`);
   return engineFailure("upstream_unavailable", "The model's engine ended its answer early. Please try again.", cause);
 }
+
+/**
+ * The HTTP status of an error inside an answer of one of OpenAI's protocols: in its `code` or `status`, else that of its
+ * code or of its type, else 500.
+ */
+export function statusWithin(error: JsonObject): number {
+  const status = [error.code, error.status].map(Number).find((number) => number >= 400 && number < 600);
+  return status ?? entryOf(statuses, textOf(error.code)) ?? entryOf(statuses, textOf(error.type)) ?? 500;
+}
+
+const statuses: Partial<Record<string, number>> = {
+  // Code of z.ai.
+  1302: 429,
+  invalid_prompt: 400,
+  invalid_request_error: 400,
+  context_length_exceeded: 400,
+  authentication_error: 401,
+  // This code is about the operator's quota at the engine, not the caller's.
+  insufficient_quota: 403,
+  permission_error: 403,
+  rate_limit_exceeded: 429,
+  rate_limit_error: 429,
+  server_error: 500,
+  server_is_overloaded: 503,
+  slow_down: 503,
+};

@@ -14,10 +14,9 @@ import {
 } from "../../core/protocol/codec.ts";
 import type { Dialect } from "../../core/protocol/dialect.ts";
 import { dialects } from "../../core/protocol/dialects.ts";
-import { statusWithin } from "../../core/protocol/error-status.ts";
 import { isObject } from "../../core/protocol/json.ts";
 import { usageReported } from "../../core/protocol/openai-usage.ts";
-import { answerCutShort, errorOf, refusalFault } from "../../core/protocol/refusal.ts";
+import { answerCutShort, errorOf, refusalFault, statusWithin } from "../../core/protocol/refusal.ts";
 import type { Report } from "../../core/protocol/report.ts";
 import type { Generated } from "./echo.ts";
 import type { Checking } from "./passing.ts";

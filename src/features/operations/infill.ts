@@ -12,9 +12,8 @@ import {
   UnreadableAnswer,
 } from "../../core/protocol/codec.ts";
 import { dialects } from "../../core/protocol/dialects.ts";
-import { statusWithin } from "../../core/protocol/error-status.ts";
 import { isObject, type JsonObject, textOf } from "../../core/protocol/json.ts";
-import { answerCutShort, errorOf, refusalFault } from "../../core/protocol/refusal.ts";
+import { answerCutShort, errorOf, refusalFault, statusWithin } from "../../core/protocol/refusal.ts";
 import { reportOf } from "../../core/protocol/report.ts";
 import { Bytes } from "./bytes.ts";
 import { beginningOf, endOf } from "./choices.ts";

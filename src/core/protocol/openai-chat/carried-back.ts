@@ -155,8 +155,9 @@ const growing = ["text", "summary", "data"];
 /** Joins a piece to the last piece if it is a continuation of that piece. If not, appends it to the list. */
 function joinTo(pieces: JsonObject[], piece: JsonObject): void {
   const last = pieces.at(-1);
-  const isMore = last !== undefined && last.type === piece.type && isIndexOf(last, piece) && !isWhole(last, piece);
-  if (!isMore) {
+  const { type, index, id } = piece;
+  const isOther = typeof last?.id === "string" && typeof id === "string" && last.id !== id;
+  if (last === undefined || last.type !== type || index === undefined || last.index !== index || isOther) {
     pieces.push({ ...piece });
     return;
   }
@@ -165,13 +166,4 @@ function joinTo(pieces: JsonObject[], piece: JsonObject): void {
     if (value !== null && value !== undefined)
       last[name] = typeof text === "string" ? text.slice(0, carriedCharacters_max + 1) : text;
   }
-}
-
-function isIndexOf({ index }: JsonObject, piece: JsonObject): boolean {
-  return index !== undefined && index === piece.index;
-}
-
-/** Whether a piece is complete, because the next one has another id. */
-function isWhole({ id }: JsonObject, piece: JsonObject): boolean {
-  return typeof piece.id === "string" && typeof id === "string" && piece.id !== id;
 }

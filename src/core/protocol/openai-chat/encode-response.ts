@@ -154,8 +154,10 @@ class ChatEncoder implements StreamEncoder {
 
   #deltaOf(delta: string): ChatDelta {
     switch (this.#kind) {
-      case "tool-call":
-        return { tool_calls: [{ index: this.#calls - 1, ...this.#fragment(delta) }] };
+      case "tool-call": {
+        const written = this.#isCustom ? { custom: { input: delta } } : { function: { arguments: delta } };
+        return { tool_calls: [{ index: this.#calls - 1, ...written }] };
+      }
       case "reasoning":
         return { reasoning_content: delta };
       case "refusal":
@@ -163,10 +165,6 @@ class ChatEncoder implements StreamEncoder {
       case "text":
         return { content: delta };
     }
-  }
-
-  #fragment(delta: string): Omit<ChatToolCallDelta, "index"> {
-    return this.#isCustom ? { custom: { input: delta } } : { function: { arguments: delta } };
   }
 }
 

@@ -3,10 +3,9 @@ import type { Fault, FaultCode } from "../../inference/fault.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
 import { envelopeOf, messageIn } from "../envelope/encode.ts";
-import { statusWithin } from "../error-status.ts";
 import { fieldNamer } from "../fields.ts";
 import type { JsonObject } from "../json.ts";
-import { errorOf, refusalFault } from "../refusal.ts";
+import { errorOf, refusalFault, statusWithin } from "../refusal.ts";
 import { ResponsesRequest as contract, type ResponseFailure, type ResponsesError } from "./contract.ts";
 
 export function encodeFault(fault: Fault, requestId: string): ResponsesError {
