@@ -6,17 +6,9 @@
 import { noSummary } from "../../core/inference/compaction.ts";
 import { type InferenceEvent, isTerminal, type TerminalEvent } from "../../core/inference/event.ts";
 import type { Fault } from "../../core/inference/fault.ts";
-import {
-  type AttemptRequest,
-  type EngineAnswer,
-  type EngineEvents,
-  type EngineProgress,
-  initialProgress,
-} from "../../core/usage/record.ts";
+import { type AttemptRequest, initialProgress } from "../../core/usage/record.ts";
+import { AskingAgain, type Batch, type Next, type Open } from "./asking-again.ts";
 import { leaveOut } from "./leaving-out.ts";
-
-type Batch = InferenceEvent[];
-type Next = IteratorResult<Batch, void>;
 
 /** How often a conversation may be shortened for an engine. After that, at most a sixteenth of it is left. */
 const shortenings_max = 4;
@@ -33,42 +25,19 @@ const held_chars_max = 4 * 1024 * 1024;
 const margin = 0.9;
 const half = 0.5;
 
-/** Sends the request to the model's engines. `progress` continues the count of attempts of an earlier request. */
-export type Open = (attemptRequest: AttemptRequest, progress?: EngineProgress) => EngineAnswer;
-
-export class Compacting implements EngineAnswer, EngineEvents {
-  readonly progress = initialProgress();
-  readonly #open: Open;
-  readonly #attemptRequest: AttemptRequest;
-  #events: EngineEvents;
+export class Compacting extends AskingAgain {
   /** Whether the caller has received a part of the summary. */
   #isShown = false;
-  #isOver = false;
 
   constructor(open: Open, attemptRequest: AttemptRequest) {
-    this.#open = open;
-    this.#attemptRequest = attemptRequest;
-    this.#events = open(attemptRequest, this.progress).events;
-  }
-
-  get events(): EngineEvents {
-    return this;
-  }
-
-  [Symbol.asyncIterator](): EngineEvents {
-    return this;
+    super(open, attemptRequest, initialProgress());
   }
 
   async next(): Promise<Next> {
     if (!this.#isShown) return this.#toSummary();
-    const next = await this.#events.next();
+    const next = await this.latest.next();
     // Another engine begins the answer again. The caller has received nothing of it yet.
     return !next.done && isAnew(next.value) ? this.#toSummary() : next;
-  }
-
-  return(): Promise<Next> {
-    this.#isOver = true;
-    return this.#events.return();
   }
 
   async #toSummary(): Promise<Next> {
@@ -90,7 +59,7 @@ export class Compacting implements EngineAnswer, EngineEvents {
     const texts = new Set<number>();
     let chars = 0;
     for (;;) {
-      const { done, value } = await this.#events.next();
+      const { done, value } = await this.latest.next();
       if (done) return { said, end: "left" };
       if (isAnew(value)) {
         said.length = 0;
@@ -104,7 +73,7 @@ export class Compacting implements EngineAnswer, EngineEvents {
         if (isTerminal(event)) return { said, end: event };
       }
       if (said.length > held_events_max || chars > held_chars_max) {
-        await this.#events.return();
+        await this.latest.return();
         return { said, end: { type: "response-failed", fault: noSummary() } };
       }
     }
@@ -114,15 +83,15 @@ export class Compacting implements EngineAnswer, EngineEvents {
    * Shortens the conversation after the engine found it too long. Returns whether the engine may now be asked again.
    */
   #isShortened({ code, details: { overflow } }: Fault): boolean {
-    const { asked, signal } = this.#attemptRequest;
+    const { asked, signal } = this.attemptRequest;
     const { request, model, inputTokens, inputBytes } = asked;
-    if (code !== "context_length_exceeded" || this.#isOver || signal.aborted) return false;
+    if (code !== "context_length_exceeded" || this.isOver || signal.aborted) return false;
     const counted = overflow?.inputTokens ?? 0;
     const share = leaveOut(request, counted > model.contextTokens ? (margin * model.contextTokens) / counted : half);
     if (share === 1) return false;
     this.progress.inputShare *= share;
     const shortened: AttemptRequest = {
-      ...this.#attemptRequest,
+      ...this.attemptRequest,
       asked: {
         ...asked,
         own: null,
@@ -130,12 +99,12 @@ export class Compacting implements EngineAnswer, EngineEvents {
         inputBytes: Math.ceil(inputBytes * this.progress.inputShare),
       },
     };
-    this.#events = this.#open(shortened, this.progress).events;
+    this.latest = this.open(shortened, this.progress).events;
     return true;
   }
 
   #marked(event: InferenceEvent): InferenceEvent {
-    const { leftOutTurns = 0 } = this.#attemptRequest.asked.request.compaction ?? {};
+    const { leftOutTurns = 0 } = this.attemptRequest.asked.request.compaction ?? {};
     return event.type === "response-start" && leftOutTurns > 0 ? { ...event, leftOutTurns } : event;
   }
 

@@ -8,17 +8,9 @@ import type { InferenceRequest } from "../../core/inference/request.ts";
 import { nextAfter } from "../../core/routing/after.ts";
 import type { Route } from "../../core/routing/catalog.ts";
 import { isReadAsProduced } from "../../core/usage/attempt-request.ts";
-import {
-  type AttemptRequest,
-  type EngineAnswer,
-  type EngineEvents,
-  initialProgress,
-  type RunRequest,
-} from "../../core/usage/record.ts";
-import type { Open } from "./compacting.ts";
+import { type AttemptRequest, initialProgress, type RunRequest } from "../../core/usage/record.ts";
+import { AskingAgain, type Batch, type Next, type Open } from "./asking-again.ts";
 
-type Batch = InferenceEvent[];
-type Next = IteratorResult<Batch, void>;
 type Failed = Extract<InferenceEvent, { type: "response-failed" }>;
 
 /** How often an answer may be continued at another engine. */
@@ -60,12 +52,8 @@ export function mayGoOn(asked: Pick<RunRequest, "model" | "request" | "fetched">
   return !mustCall && turns.at(-1)?.role !== "assistant";
 }
 
-export class Continuing implements EngineAnswer, EngineEvents {
-  readonly progress = { ...initialProgress(), isNeededToTheEnd: true };
-  readonly #open: Open;
-  readonly #attemptRequest: AttemptRequest;
+export class Continuing extends AskingAgain {
   readonly #said = new Said();
-  #events: EngineEvents;
   #continuations = 0;
   /** The routes that have failed in the middle of the answer. */
   readonly #failed: Route[] = [];
@@ -74,24 +62,13 @@ export class Continuing implements EngineAnswer, EngineEvents {
    * continues it.
    */
   #joint: Joint | null = null;
-  #isOver = false;
 
   constructor(open: Open, attemptRequest: AttemptRequest) {
-    this.#open = open;
-    this.#attemptRequest = attemptRequest;
-    this.#events = open(attemptRequest, this.progress).events;
-  }
-
-  get events(): EngineEvents {
-    return this;
-  }
-
-  [Symbol.asyncIterator](): EngineEvents {
-    return this;
+    super(open, attemptRequest, { ...initialProgress(), isNeededToTheEnd: true });
   }
 
   async next(): Promise<Next> {
-    const next = await this.#events.next();
+    const next = await this.latest.next();
     if (next.done) return next;
     const batch = this.#joint ? this.#joint.joined(next.value) : next.value;
     for (const event of batch) this.#said.take(event);
@@ -99,11 +76,6 @@ export class Continuing implements EngineAnswer, EngineEvents {
     if (last?.type !== "response-failed") return { done: false, value: batch };
     const goesOn = await this.#goOn(last);
     return { done: false, value: [...batch.slice(0, -1), ...goesOn] };
-  }
-
-  return(): Promise<Next> {
-    this.#isOver = true;
-    return this.#events.return();
   }
 
   /** The first events of the next engine, or the failure if there is none that can continue. */
@@ -114,8 +86,8 @@ export class Continuing implements EngineAnswer, EngineEvents {
     const joint = new Joint(this.#said);
     this.#joint = joint;
     try {
-      this.#events = this.#open(continued, this.progress).events;
-      const { done, value = [] } = await this.#events.next();
+      this.latest = this.open(continued, this.progress).events;
+      const { done, value = [] } = await this.latest.next();
       const batch = joint.joined(value);
       const isBegun = !done && value.some(isPartStart);
       if (!isBegun) return [failure];
@@ -130,19 +102,19 @@ export class Continuing implements EngineAnswer, EngineEvents {
 
   /** The request for the next engine; null if the answer cannot be continued. */
   #continued(): AttemptRequest | null {
-    const { asked, signal, room } = this.#attemptRequest;
+    const { asked, signal, room } = this.attemptRequest;
     const { request, inputTokens, inputBytes } = asked;
     const { route, tried } = this.progress;
     const said = this.#said;
     const end = tried.at(-1)?.outcome;
-    if (this.#isOver || signal.aborted || this.#continuations === continuations_max) return null;
+    if (this.isOver || signal.aborted || this.#continuations === continuations_max) return null;
     if (!said.isText || end === undefined || nextAfter[end] !== "other") return null;
     if (endsWithin(said.text.trimEnd(), request.stop)) return null;
     if (route) this.#failed.push(route);
     const rest = Math.min(request.outputTokens_max ?? room.allowed, room.allowed) - said.tokens;
     if (rest <= 0) return null;
     return {
-      ...this.#attemptRequest,
+      ...this.attemptRequest,
       asked: {
         ...asked,
         own: null,
