@@ -15,7 +15,7 @@ import { inputEstimate } from "../core/usage/input-estimate.ts";
 import { outputCalibration } from "../core/usage/output-calibration.ts";
 import { refusedLog } from "../core/usage/refused.ts";
 import { followCancels } from "../features/responses/background.ts";
-import type { KeptMetrics, KeptParts } from "../features/responses/parts.ts";
+import type { KeptMetrics, KeptParts } from "../features/responses/dependencies.ts";
 import { roomOf } from "../features/responses/room.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 import type { StoreWatcher } from "../features/telemetry/store/watcher.ts";

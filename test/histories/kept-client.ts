@@ -83,7 +83,7 @@ export class KeptRun {
     this.#call.notes.outcome = outcome;
   }
 
-  /** Handles events that have passed the meter as src/features/responses/first-client.ts and whole.ts do. */
+  /** Handles events that have passed the meter as src/features/responses/first-client.ts and answer.ts do. */
   async writes(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
     const { plan, keeping } = this;
     if (batch.some(({ type }) => type === "part-start")) this.#call.notes.firstPart_ms = 1;

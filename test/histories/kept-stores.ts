@@ -2,8 +2,8 @@
 // and the product's own code for kept answers, which uses them.
 
 import type { Ledger } from "../../src/core/store/ledger.ts";
+import type { KeptParts } from "../../src/features/responses/dependencies.ts";
 import type { KeepingNeeds } from "../../src/features/responses/needs.ts";
-import type { KeptParts } from "../../src/features/responses/parts.ts";
 import type { KeptAnswers } from "../../src/features/responses/store/kept.ts";
 import { type LedgerModel, lateIdOf } from "../core/store/ledger-model.ts";
 import type { KeptModel } from "./kept-model.ts";

@@ -3,15 +3,15 @@
  * background response is made without its client.
  */
 import type { HttpAnswer } from "../../core/http/frame.ts";
+import { jsonText } from "../../core/http/json.ts";
 import { endsAfter } from "../../core/http/stream.ts";
-import { collect } from "../../core/inference/result.ts";
+import { collect, type Result } from "../../core/inference/result.ts";
 import type { InferenceWire } from "../../core/operations/adapter.ts";
 import { type Answering, encoding, replies, type Save, saverOf, untilFirstPart } from "../../core/operations/answer.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
-import { endsWithFailure, inBackground } from "./background.ts";
+import { type Events, endsWithFailure, inBackground } from "./background.ts";
 import { failed, keptStream, logged } from "./first-client.ts";
 import type { Keeping } from "./keeping.ts";
-import { keptWhole } from "./whole.ts";
 
 export async function keptAnswer<Wire extends InferenceWire, Reply>(
   keeping: Keeping,
@@ -52,4 +52,21 @@ function savingOf<Wire extends InferenceWire, Reply>(
     if (await keeping.finish(reply as unknown as ResponseObject)) await save?.(reply);
     else await keeping.endedBefore();
   };
+}
+
+/** Answers without streaming. The answer is stored before its run is settled. */
+async function keptWhole(
+  events: Events,
+  headers: Record<string, string>,
+  keeping: Keeping,
+  replyOf: (result: Result) => Promise<unknown>,
+): Promise<Response> {
+  let text = "";
+  const stored = async (result: Result) => {
+    text = JSON.stringify(await replyOf(result));
+    keeping.write(text);
+    await keeping.end();
+  };
+  await collect(endsAfter(events, stored));
+  return jsonText(200, text, headers);
 }

@@ -10,15 +10,16 @@ import { asFault, Fault } from "../../core/inference/fault.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { passed } from "../../core/time/clock.ts";
 import { currentResponse } from "./current-response.ts";
+import type { KeptParts } from "./dependencies.ts";
 import { Follower } from "./follower.ts";
 import type { Keeping } from "./keeping.ts";
-import { available, type KeepingNeeds, poll_ms, type StreamEnding } from "./needs.ts";
-import type { KeptParts } from "./parts.ts";
+import { available, type KeepingNeeds, poll_ms } from "./needs.ts";
+import type { ReplayOptions } from "./replay.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Kept } from "./store/kept.ts";
 import { framesAfter, WrittenStream } from "./written-stream.ts";
 
-type Events = AsyncGenerator<readonly InferenceEvent[], void, void>;
+export type Events = AsyncGenerator<readonly InferenceEvent[], void, void>;
 
 /** Answers immediately, and continues the work in the background. The request ends with that work. */
 export function inBackground(
@@ -112,13 +113,8 @@ export async function untilSettled({ kept: { clock }, ledger }: KeepingNeeds, na
 }
 
 /** A background response that is followed as a stream. */
-interface Followed {
+interface Followed extends Pick<ReplayOptions, "ending" | "excerpt" | "lost"> {
   follower: Follower;
-  ending: StreamEnding;
-  /** Returns the part of the text to send. */
-  excerpt(text: string): string;
-  /** Writes the end of the stream if its log is lost. */
-  lost(): Promise<string>;
 }
 
 /**

@@ -23,13 +23,10 @@ import { WrittenStream } from "./written-stream.ts";
 
 /** The background response that an earlier request with the same idempotency key began. */
 export class EarlierResponse {
-  readonly name: LogName;
-  readonly response: ResponseObject;
-
-  constructor(name: LogName, response: ResponseObject) {
-    this.name = name;
-    this.response = response;
-  }
+  constructor(
+    readonly name: LogName,
+    readonly response: ResponseObject,
+  ) {}
 }
 
 /**
@@ -87,13 +84,8 @@ export async function endedAsGone(
   const text = JSON.stringify(failed);
   const bytes = Math.max(text.length, log_bytes);
   await answers.end(requestId, { state: "ended", bytes, response: text, freesClaim: !isCharged });
-  return (await responseIn(answers, requestId)) ?? failed;
-}
-
-/** The response object of this request in the store. */
-async function responseIn(answers: KeepingNeeds["kept"]["answers"], requestId: string): Promise<ResponseObject | null> {
   const kept = await answers.find(requestId);
-  return kept?.response ? (JSON.parse(kept.response) as ResponseObject) : null;
+  return kept?.response ? (JSON.parse(kept.response) as ResponseObject) : failed;
 }
 
 /** The object of a background response that has failed. */

@@ -4,7 +4,6 @@
  */
 import type { Call } from "../../core/http/call.ts";
 import type { Fault } from "../../core/inference/fault.ts";
-import type { ResponseIdentity } from "../../core/protocol/codec.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { passed } from "../../core/time/clock.ts";
 import { cutShort, deleted, endedAsGone, gone, neverBegun } from "./current-response.ts";
@@ -12,7 +11,6 @@ import {
   answerLost,
   available,
   entriesText,
-  freeAbandoned,
   goesOn,
   isUngranted,
   type KeepingNeeds,
@@ -63,11 +61,6 @@ export class Follower {
 
   get #now_ms(): number {
     return this.#needs.kept.clock.now_ms();
-  }
-
-  /** The identity of the answer, as its node wrote it. */
-  get identity(): ResponseIdentity | undefined {
-    return this.#head?.identity;
   }
 
   get head(): LogHead {
@@ -159,7 +152,11 @@ export class Follower {
   async #bury(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
-    if (!kept?.response) return freeAbandoned(this.#needs, this.#kept);
+    if (!kept?.response) {
+      // The node that was thought gone runs after all, and has a grant by now.
+      if (!(await available(this.#needs, answers.abandon(this.#kept.requestId)))) throw goesOn();
+      return;
+    }
     // The node had stored the response and died before it was charged: the response stays, and its idempotency key is
     // freed.
     if (kept.state === "ended") return void (await available(this.#needs, answers.abandon(kept.requestId)));

@@ -11,10 +11,10 @@ import { passed } from "../../core/time/clock.ts";
 import type { Fetched } from "../../core/usage/record.ts";
 import type { Run } from "../../core/usage/run.ts";
 import { type EarlierResponse, earlierResponse, failedResponse } from "./current-response.ts";
+import type { OpenAnswer, Unkept } from "./dependencies.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter, storePatience_ms, storeRetry_ms } from "./log-writer.ts";
 import { answerLost, available, type KeepingNeeds, type LogHead, unavailable, withinClaimTime } from "./needs.ts";
-import type { OpenAnswer, Unkept } from "./parts.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Claim, Kept } from "./store/kept.ts";
 
@@ -289,8 +289,12 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
       const fault = this.#failure ?? asFault(this.#call.signal.reason);
       await this.#finish(failedResponse(this.#begun, fault, this.requestId), !stands);
     }
-    if (this.#withheld !== null && (stands || this.#begun)) await this.#endWithheld(this.#withheld);
-    else if (this.#hasPart) await answers.abandon(this.#name.requestId);
+    if (this.#withheld !== null && (stands || this.#begun)) {
+      const failure = this.#withheld;
+      this.#withheld = null;
+      this.write(failure);
+      await this.#endLog();
+    } else if (this.#hasPart) await answers.abandon(this.#name.requestId);
     else if (!this.#begun) {
       await answers.free(this.#name.requestId);
       await logs.remove([this.#name]);
@@ -315,28 +319,13 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return receipt !== null && receipt.endedAt !== null && !receipt.recovered;
   }
 
-  /** Writes the withheld failure as the end of the log. */
-  async #endWithheld(failure: string): Promise<void> {
-    this.#withheld = null;
-    this.write(failure);
-    await this.#endLog();
-  }
-
   get #freesClaim(): boolean {
     if (this.#withheld !== null) return true;
     if (this.#begun) return !this.#isFinished;
-    const { outcome, firstPart_ms } = this.#call.notes;
+    const { outcome, firstPart_ms, stream } = this.#call.notes;
     if (!this.#writer || outcome === undefined) return true;
-    return (outcome === "failed" && firstPart_ms === undefined) || this.#isUndelivered;
-  }
-
-  /**
-   * Whether the answer failed and was not streamed. Nothing was delivered then: such an answer is delivered complete or
-   * not at all.
-   */
-  get #isUndelivered(): boolean {
-    const { outcome, stream } = this.#call.notes;
-    return outcome === "failed" && stream !== true;
+    // An answer that is not streamed is delivered complete or, if it failed, not at all.
+    return outcome === "failed" && (firstPart_ms === undefined || stream !== true);
   }
 
   #lost(why: Unkept, cause: unknown): void {

@@ -5,7 +5,7 @@
 
 import { within } from "../../core/time/cancellation.ts";
 import { type Clock, passed } from "../../core/time/clock.ts";
-import type { Unkept } from "./parts.ts";
+import type { Unkept } from "./dependencies.ts";
 import type { AnswerLogs, LogEntry, LogName } from "./store/answer-log.ts";
 
 /** How long text waits for more text of the same batch. */

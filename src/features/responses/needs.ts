@@ -4,7 +4,7 @@ import type { ResponseIdentity } from "../../core/protocol/codec.ts";
 import { within } from "../../core/time/cancellation.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
-import type { LogEntry, LogName } from "./store/answer-log.ts";
+import type { LogEntry } from "./store/answer-log.ts";
 
 /** How long a request waits for the stores of answers. */
 const claim_ms_max = 3_000;
@@ -65,13 +65,6 @@ export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, wor
   } catch (cause) {
     throw unavailable(cause);
   }
-}
-
-/**
- * Frees the idempotency key of an answer whose node is gone. Throws if the node runs after all, and has a grant by now.
- */
-export async function freeAbandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
-  if (!(await available(needs, needs.kept.answers.abandon(requestId)))) throw goesOn();
 }
 
 /**

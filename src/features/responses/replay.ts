@@ -10,14 +10,18 @@ import { eventStream, type StreamedAnswer } from "../../core/http/stream.ts";
 import type { StreamOwner } from "../../core/http/streamed-body.ts";
 import { asFault, type Fault } from "../../core/inference/fault.ts";
 import type { Adapter, InferenceWire } from "../../core/operations/adapter.ts";
+import { failure as messagesFailure } from "../../core/protocol/anthropic-messages/encode-stream.ts";
 import type { ResponseIdentity } from "../../core/protocol/codec.ts";
-import { comment } from "../../core/sse/decode.ts";
+import { failure as chatFailure } from "../../core/protocol/openai-chat/encode-response.ts";
+import type { ResponsesRequest } from "../../core/protocol/openai-responses/contract.ts";
+import { begunResponse } from "../../core/protocol/openai-responses/response-object.ts";
+import { comment, encodeSse, type SseMessage } from "../../core/sse/decode.ts";
 import { hexOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { EarlierResponse } from "./current-response.ts";
-import { endingOf } from "./endings.ts";
 import type { Fate, Follower } from "./follower.ts";
 import { entriesText, type KeepingNeeds, type StreamEnding } from "./needs.ts";
+import { WrittenStream } from "./written-stream.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
   dependencies: KeepingNeeds,
@@ -32,7 +36,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
   if (earlier instanceof EarlierResponse) return json(200, earlier.response, named);
   const headers = { ...earlier.head.headers, ...named };
   if (!earlier.head.stream) return jsonText(200, earlier.text, headers);
-  const ending = endingOf({ operation }, wire, earlier.identity ?? unknownIdentity(earlier, idPrefix, wire));
+  const ending = endingOf({ operation }, wire, earlier.head.identity ?? unknownIdentity(earlier, idPrefix, wire));
   return replayed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, ending });
 }
 
@@ -67,7 +71,22 @@ function unknownIdentity({ name }: Follower, idPrefix: string, { model }: Infere
   return { responseId: idPrefix + hex, createdAtSeconds, model };
 }
 
-interface ReplayOptions {
+/** How this operation's protocol ends a stream whose encoder is gone. `identity`: that of the answer. */
+export function endingOf(
+  { operation }: Pick<Adapter<InferenceWire, unknown>, "operation">,
+  wire: InferenceWire,
+  identity: ResponseIdentity,
+): StreamEnding {
+  if (operation === "responses") return new WrittenStream(begunResponse(wire as ResponsesRequest, identity));
+  return endsBy(operation === "messages" ? messagesFailure : chatFailure);
+}
+
+/** Ends a stream in a protocol in which the frames of a failure do not depend on what was written before. */
+function endsBy(failure: (fault: Fault, requestId: string) => SseMessage[]): StreamEnding {
+  return { saw() {}, end: (fault, requestId) => failure(fault, requestId).map(encodeSse).join("") };
+}
+
+export interface ReplayOptions {
   headers: Record<string, string>;
   heartbeat_ms: number;
   /** Writes the end of a stream whose writer is gone. */

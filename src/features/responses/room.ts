@@ -26,19 +26,16 @@ interface RoomParts {
 
 export function roomOf({ answers, logs, organization_bytes_max, failed, clock }: RoomParts): StorageRoom {
   const grown = new Set<string>();
-
-  async function look(organizationId: string): Promise<void> {
-    try {
-      await logs.remove(await answers.makeRoom(organizationId, organization_bytes_max()));
-    } catch (cause) {
-      failed(cause);
-    }
-  }
-
   const looks = gathered(async () => {
     const due = [...grown];
     grown.clear();
-    for (const organizationId of due) await look(organizationId);
+    for (const organizationId of due) {
+      try {
+        await logs.remove(await answers.makeRoom(organizationId, organization_bytes_max()));
+      } catch (cause) {
+        failed(cause);
+      }
+    }
     return grown.size > 0 ? pause_ms : null;
   }, clock);
 

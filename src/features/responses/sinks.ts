@@ -1,10 +1,10 @@
 /** Keeps the answers of requests with an idempotency key, and of background responses. */
-
+import type { Principal } from "../../core/auth/verdict.ts";
 import type { AnswerSinks } from "../../core/operations/answer.ts";
 import { keyHeader } from "../../core/operations/idempotency.ts";
+import type { Operation } from "../../core/store/ledger.ts";
 import { keptAnswer } from "./answer.ts";
 import { Keeping } from "./keeping.ts";
-import { claimOf } from "./key.ts";
 import type { KeepingNeeds } from "./needs.ts";
 import { replay } from "./replay.ts";
 
@@ -28,4 +28,10 @@ export function answerSinks(needs: KeepingNeeds): AnswerSinks {
       };
     },
   };
+}
+
+/** The hash that identifies a claim. It differs by operation, and by person or key of the organization. */
+function claimOf({ key, organization, person }: Principal, operation: Operation, idempotencyKey: string): string {
+  const hash = new Bun.CryptoHasher("sha256");
+  return hash.update(JSON.stringify([organization.id, person?.id ?? key.id, operation, idempotencyKey])).digest("hex");
 }

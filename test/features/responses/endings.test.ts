@@ -7,7 +7,7 @@ import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { CallerCodec, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
 import { encodeSse } from "../../../src/core/sse/decode.ts";
-import { endingOf } from "../../../src/features/responses/endings.ts";
+import { endingOf } from "../../../src/features/responses/replay.ts";
 import { callers, upstreams } from "../../core/protocol/codecs.ts";
 import { begin, call, over, part, piece, text, writtenBy } from "../../core/protocol/events.ts";
 import { grammarProblem } from "../../core/protocol/grammar.ts";

@@ -37,7 +37,8 @@ export class Create implements Disposable {
   /** The items of the request and of the conversation that it continues, as JSON. */
   #conversation = "";
   #isAnswered = false;
-  #steering: SteeringRefused | null = null;
+  /** The refusal, if the client tried to steer a running response. */
+  steering: SteeringRefused | null = null;
 
   /** Prepares the operation of one message. `before`: resolves when the previous message has joined its lane. */
   constructor(state: SocketState, before: Promise<void>) {
@@ -52,11 +53,6 @@ export class Create implements Disposable {
 
   get streamId(): string | null {
     return this.#event.streamId;
-  }
-
-  /** The refusal, if the client tried to steer a running response. */
-  get steering(): SteeringRefused | null {
-    return this.#steering;
   }
 
   operation(): Operation {
@@ -91,7 +87,7 @@ export class Create implements Disposable {
       this.#joined.resolve();
       return { value: request, bytes, blank_bytes, own: null, digest: null };
     } catch (thrown) {
-      if (thrown instanceof SteeringRefused) this.#steering = thrown;
+      if (thrown instanceof SteeringRefused) this.steering = thrown;
       throw thrown;
     }
   }

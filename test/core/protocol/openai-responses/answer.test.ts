@@ -7,8 +7,8 @@ import { CustomInput, customArguments, customInputOf } from "../../../../src/cor
 import type { ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
 import { withResolved } from "../../../../src/core/protocol/openai-responses/references.ts";
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
-import { endingOf } from "../../../../src/features/responses/endings.ts";
 import { historyOf, itemOf, storable } from "../../../../src/features/responses/kept-items.ts";
+import { endingOf } from "../../../../src/features/responses/replay.ts";
 import { faultOf } from "../../../harness/faults.ts";
 import { callers, upstreams, validated } from "../codecs.ts";
 import { begin, call, failed, finish, over, part, piece, text, writtenBy } from "../events.ts";
