@@ -6,11 +6,11 @@
 
 import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../../admin/store/request-list.ts";
 import { bare, idOf, uuid_max } from "../../core/store/ids.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 import { lateEntries } from "./ledger-late.ts";
-import { columnsOfKey, isOfPerson, joinsOfKey } from "./person-of-key.ts";
+import { isOfPerson } from "./person-of-key.ts";
 import { hourSpans } from "./request-hours.ts";
-import { listedHold, listedRecord, listedRefusal, type RequestRow, withLate } from "./request-rows.ts";
+import { holdListed, recordListed, refusalListed, withLate } from "./request-rows.ts";
 import { type FoundRequests, firstId, type Span, uuidAt } from "./request-spans.ts";
 
 export interface RequestListBounds {
@@ -26,11 +26,9 @@ export interface RequestListBounds {
 const slack_ms = 600_000;
 const usualBounds: RequestListBounds = { scanned_max: 5_000, page_ms: 75 };
 
-type Queries = Pick<Database, "query">;
-
 /** The state of one page while it is read. */
 interface ListReading {
-  db: Queries;
+  db: Querying;
   query: RequestQuery;
   scanned_max: number;
   /** The value of `now_ms` after which no further statement is sent. */
@@ -38,7 +36,7 @@ interface ListReading {
   now_ms: () => number;
 }
 
-export function requestList(db: Queries, bounds = usualBounds, now_ms = () => performance.now()): RequestList {
+export function requestList(db: Querying, bounds = usualBounds, now_ms = () => performance.now()): RequestList {
   return {
     async listRequests(query) {
       const span: Span = {
@@ -81,7 +79,7 @@ function merged(limit: number, { since }: Span, sources: readonly FoundRequests[
  * The page, where a request that was recovered and then settled by its own node has the sums of its record and its late
  * settlement.
  */
-async function withLateSettlements(db: Queries, page: RequestPage): Promise<RequestPage> {
+async function withLateSettlements(db: Querying, page: RequestPage): Promise<RequestPage> {
   const recovered = page.items.filter((item) => item.recovered).map(({ requestId }) => requestId);
   const entries = await lateEntries(db, recovered);
   if (entries.size === 0) return page;
@@ -105,15 +103,13 @@ async function foundHolds({ db, query }: ListReading, span: Span): Promise<Found
   const isOther = query.outcome !== undefined && query.outcome !== "running";
   // A running request has no upstream before its end.
   if (isOther || query.upstream !== undefined) return { items: [], reached: span.since };
-  const rows = await db.query<RequestRow>(holding, [...valuesOf(query, span), query.limit + 1]);
-  const items = rows.map(listedHold);
-  return { items, reached: items.length > query.limit ? rows.at(-1)!.request_id : span.since };
+  const items = await db.query<ListedRequest>(holding, [...valuesOf(query, span), query.limit + 1]);
+  return { items, reached: items.length > query.limit ? bare(items.at(-1)!.requestId, "req_") : span.since };
 }
 
 /** A table that is read along its primary key. */
 interface Source {
   reading: string;
-  listed(row: RequestRow): ListedRequest;
   /** Whether the table can have matching rows. */
   canMatch(query: RequestQuery): boolean;
 }
@@ -134,13 +130,13 @@ async function scanned(page: ListReading, source: Source, spans: readonly Span[]
       const missing = query.limit + 1 - found.items.length;
       const values = [...valuesOf(query, { since: span.since, until }), missing, rows_max];
       const sent_ms = now_ms();
-      const rows = await db.query<RequestRow & { read_to: string | null }>(source.reading, values);
+      const rows = await db.query<ListedRequest & { read_to: string | null }>(source.reading, values);
       const answered_ms = now_ms();
-      const matching = rows.filter(({ request_id }) => request_id !== null);
-      found.items.push(...matching.map(source.listed));
+      const matching = rows.filter(({ requestId }) => requestId !== null);
+      found.items.push(...matching.map(({ read_to: _, ...request }) => request));
       const isFull = matching.length === missing;
       const readTo = rows[0]?.read_to ?? null;
-      if (isFull) return { ...found, reached: matching.at(-1)!.request_id };
+      if (isFull) return { ...found, reached: bare(matching.at(-1)!.requestId, "req_") };
       if (readTo !== null) until = readTo;
       const inTime = Math.floor((rows_max * (until_ms - answered_ms)) / (answered_ms - sent_ms));
       rows_max = Math.min(scanned_max, 4 * rows_max, inTime);
@@ -178,11 +174,11 @@ const matches = (at: "admitted_at" | "refused_at") => `($1::uuid is null or r.or
   and ($10::text is null or r.operation = $10)
   and ($11::timestamptz is null or r.${at} >= $11) and ($12::timestamptz is null or r.${at} < $12)`;
 
-const named = `${columnsOfKey}, t.name as team_name`;
-const names = (team: string) => `${joinsOfKey("r")} left join team t on t.id = ${team}`;
+const names = (team: string) => `
+  left join api_key k on k.id = r.key_id left join person p on p.id = k.person_id left join team t on t.id = ${team}`;
 
 const holding = `
-  select r.*, ${named} from usage_hold r ${names("r.team_id")}
+  select ${holdListed} from usage_hold r ${names("r.team_id")}
   where ${isInSpan} and ${matches("admitted_at")} and ($3::uuid is null or r.team_id = $3)
     and ($5::text is null or $5 = 'running') and $6::text is null
   order by r.request_id desc limit $13`;
@@ -191,7 +187,13 @@ const holding = `
  * SQL for the matching rows, or one empty row. `read_to`: the id down to which rows were read; null if the span was
  * read to its end.
  */
-function reading(table: string, at: "admitted_at" | "refused_at", team: string, condition: string): string {
+function reading(
+  table: string,
+  listed: string,
+  at: "admitted_at" | "refused_at",
+  team: string,
+  condition: string,
+): string {
   return `
   with scanned as materialized (
     select r.request_id, coalesce(${matches(at)} and ${condition}, false) as matches
@@ -202,7 +204,7 @@ function reading(table: string, at: "admitted_at" | "refused_at", team: string, 
     select case when count(*) = $14 then (select s.request_id from scanned s order by s.request_id limit 1) end as read_to
     from scanned
   )
-  select e.read_to, r.*, ${named} from ended e left join (
+  select e.read_to, ${listed} from ended e left join (
     select r.* from chosen c cross join lateral (select * from ${table} o where o.request_id = c.request_id offset 0) r
   ) r on true ${names(team)}
   order by r.request_id desc`;
@@ -211,12 +213,12 @@ function reading(table: string, at: "admitted_at" | "refused_at", team: string, 
 const recordsOf: Source = {
   reading: reading(
     "usage_record",
+    recordListed,
     "admitted_at",
     "r.team_id",
     `r.operation <> 'adjustment' and ($3::uuid is null or r.team_id = $3) and ($5::text is null or r.outcome = $5)
       and ($6::text is null or r.upstream = $6)`,
   ),
-  listed: listedRecord,
   canMatch: () => true,
 };
 
@@ -224,11 +226,11 @@ const recordsOf: Source = {
 const refusalsOf: Source = {
   reading: reading(
     "usage_refusal",
+    refusalListed,
     "refused_at",
     "null::uuid",
     "$3::uuid is null and ($5::text is null or $5 = 'refused') and $6::text is null",
   ),
-  listed: listedRefusal,
   canMatch: ({ outcome, teamId, upstream }) =>
     (outcome === undefined || outcome === "refused") && teamId === undefined && upstream === undefined,
 };
