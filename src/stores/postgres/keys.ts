@@ -16,7 +16,7 @@ import type { Database, Transaction } from "./database.ts";
 import { keyLife } from "./key-life.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { idIn, type KeyRow, pageOf, shownId, unwrapErrors } from "./rows.ts";
+import { idIn, type KeyRow, pageIn, shownId, unwrapErrors } from "./rows.ts";
 import { keySecrets } from "./secrets.ts";
 import { endRow } from "./sign-ins.ts";
 import { hasUsed } from "./standing.ts";
@@ -82,11 +82,7 @@ export function keys(db: Database) {
         endsWithin_ms === undefined ? undefined : and(eq(keyLife.state, "active"), endsWithin(endsWithin_ms)),
         over === undefined ? undefined : hasUsed("key", apiKey.id, over, owner),
       );
-      const page = keysIn(db)
-        .where(wanted)
-        .orderBy(apiKey.id)
-        .limit(limit + 1);
-      return pageOf(await unwrapErrors(page), limit);
+      return pageIn(keysIn(db).where(wanted).orderBy(apiKey.id), limit);
     },
 
     async findKey(id) {

@@ -23,7 +23,7 @@ import { arrayOf, writeValue } from "./own-value.ts";
 import { limitedPerson } from "./person.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { unwrapErrors } from "./rows.ts";
+import { pageOf, unwrapErrors } from "./rows.ts";
 import { changeableTeam } from "./teams.ts";
 
 /**
@@ -36,7 +36,7 @@ export function limitValues(db: Database, actingOn: (person: string) => Database
 
     async pageLimits({ organizationId, of, after, limit }) {
       const found = await unwrapErrors(readPage(db, { subject: of, organizationId }, { after, limit: limit + 1 }));
-      return { items: found.slice(0, limit), hasMore: found.length > limit };
+      return pageOf(found, limit);
     },
 
     updateLimits: (subject, { actor, version }, patch) =>

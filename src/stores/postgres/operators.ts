@@ -10,7 +10,7 @@ import { batched } from "./batched.ts";
 import type { Changeable } from "./change.ts";
 import { credentialsOf, masked } from "./credential.ts";
 import type { Database, Transaction } from "./database.ts";
-import { idIn, type OperatorRow, pageOf, unwrapErrors } from "./rows.ts";
+import { idIn, type OperatorRow, pageIn, unwrapErrors } from "./rows.ts";
 import { operatorSecrets } from "./secrets.ts";
 
 /** The least time between two updates of `lastUsedAt`, so that most look-ups write nothing. */
@@ -42,13 +42,7 @@ export function operators(db: Database): OperatorAdministration {
 
     async pageOperators({ after, limit }) {
       const beyond = after === undefined ? undefined : gt(operator.id, uuidOf(after, "op_") ?? uuid_max);
-      const page = db.drizzle
-        .select(operatorColumns)
-        .from(operator)
-        .where(beyond)
-        .orderBy(operator.id)
-        .limit(limit + 1);
-      return pageOf(await unwrapErrors(page), limit);
+      return pageIn(db.drizzle.select(operatorColumns).from(operator).where(beyond).orderBy(operator.id), limit);
     },
 
     async findOperator(nameOrId) {

@@ -16,7 +16,7 @@ import { auditDetails, inForce, isIn, resolved, revokeKeys } from "./memberships
 import { people } from "./people.ts";
 import { limitedPerson, type PersonRow, peopleIn } from "./person.ts";
 import { refreshPerson } from "./refresh-limits.ts";
-import { pageOf, unwrapErrors } from "./rows.ts";
+import { pageIn } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
 export function peopleAdministration(db: Database): PeopleAdministration {
@@ -34,13 +34,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
       return row!.was;
     },
 
-    async pagePeople(query) {
-      const page = peopleIn(db)
-        .where(wantedBy(db, query))
-        .orderBy(person.id)
-        .limit(query.limit + 1);
-      return pageOf(await unwrapErrors(page), query.limit);
-    },
+    pagePeople: (query) => pageIn(peopleIn(db).where(wantedBy(db, query)).orderBy(person.id), query.limit),
 
     suspendPerson: (id, actor, version) =>
       change(db, changeablePerson, { id, actor, version }, async (tx, row, at) => {

@@ -29,3 +29,11 @@ export const pageOf = <Item>(rows: Item[], limit: number): PageOf<Item> => ({
   items: rows.slice(0, limit),
   hasMore: rows.length > limit,
 });
+
+/** Reads a page of the rows of a query. */
+export async function pageIn<Item>(
+  query: { limit(rows: number): Promise<Item[]> },
+  limit: number,
+): Promise<PageOf<Item>> {
+  return pageOf(await unwrapErrors(query.limit(limit + 1)), limit);
+}

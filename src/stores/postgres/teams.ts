@@ -17,7 +17,7 @@ import { countInPerson } from "./members.ts";
 import { writeOwn } from "./own-value.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { idIn, pageOf, unwrapErrors } from "./rows.ts";
+import { idIn, pageIn, unwrapErrors } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
 /** Selects complete teams, with the slugs of their organizations and the number of their keys. */
@@ -64,11 +64,7 @@ export function teams(db: Database): TeamAdministration {
         after === undefined ? undefined : gt(team.id, uuidOf(after, "team_") ?? uuid_max),
         over === undefined ? undefined : hasUsed("team", team.id, over, owner),
       );
-      const page = teamsIn(db)
-        .where(wanted)
-        .orderBy(team.id)
-        .limit(limit + 1);
-      return pageOf(await unwrapErrors(page), limit);
+      return pageIn(teamsIn(db).where(wanted).orderBy(team.id), limit);
     },
 
     async findTeam(id, which) {
