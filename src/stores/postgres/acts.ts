@@ -12,7 +12,7 @@ import { masked, maskedDeep } from "../../core/inference/masked.ts";
 import { decimalOf, nano_decimals } from "../../core/inference/money.ts";
 import { snakeName } from "../../core/schema/codec.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Database, Querying, Transaction } from "./database.ts";
 import { unwrapErrors } from "./rows.ts";
 
 export function transact<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -20,7 +20,7 @@ export function transact<T>(db: Database, work: (tx: Transaction) => Promise<T>)
 }
 
 /** The store's clock: one instant for all rows that an act writes. */
-export async function storeNow(tx: Pick<Transaction, "query">): Promise<Date> {
+export async function storeNow(tx: Querying): Promise<Date> {
   const [row] = await tx.query<{ at: Date }>("select store_now() as at");
   return row!.at;
 }

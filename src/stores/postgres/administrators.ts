@@ -1,7 +1,7 @@
 /** Administrators of the service over SQL, and the rule that no act removes the last one. */
 import type { AdministratorsOutlook } from "../../admin/store/administrators.ts";
 import { transact } from "./acts.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Database, Querying, Transaction } from "./database.ts";
 import { inForce } from "./memberships.ts";
 
 const ofService = inForce.replace("where ", "where m.organization_id is null and ");
@@ -51,16 +51,16 @@ class LastAdministrator extends Error {}
  * Prevents others from removing an administrator until the commit. This lock is taken before any lock of a row, so that
  * no deadlock is possible.
  */
-export async function lockAdministrators(tx: Pick<Transaction, "query">): Promise<void> {
+export async function lockAdministrators(tx: Querying): Promise<void> {
   await tx.query("select pg_advisory_xact_lock(hashtextextended('sluice last admin', 0))");
 }
 
-async function isThere(tx: Pick<Transaction, "query">): Promise<boolean> {
+async function isThere(tx: Querying): Promise<boolean> {
   const [row] = await tx.query<{ is_there: boolean }>(`select ${lasting} as is_there`);
   return row!.is_there;
 }
 
-export async function administratorsOutlook(db: Pick<Database, "query">): Promise<AdministratorsOutlook> {
+export async function administratorsOutlook(db: Querying): Promise<AdministratorsOutlook> {
   const [row] = await db.query<AdministratorsOutlook>(
     `select ${lasting} as "isLasting", store_now() as "readAt",
        greatest(

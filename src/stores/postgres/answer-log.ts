@@ -2,12 +2,12 @@
 
 import { bare } from "../../core/store/ids.ts";
 import type { AnswerLogs, Appended, LogEntry } from "../../features/responses/store/answer-log.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 
 /** The most entries of one read, so that no answer is in memory as a whole. */
 const read_max = 64;
 
-export function databaseLogs(db: Pick<Database, "query">): AnswerLogs {
+export function databaseLogs(db: Querying): AnswerLogs {
   return {
     async append({ requestId }, number, { text, isEnd }) {
       const [row] = await db.query<{ appended: Appended }>("select kept_answer_append($1, $2, $3, $4) as appended", [

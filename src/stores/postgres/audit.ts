@@ -6,7 +6,7 @@
 import type { Sealed } from "../../admin/store/ledger.ts";
 import { idOf } from "../../core/store/ids.ts";
 import type { Audit, LedgerDifference } from "../../features/upkeep/store/books.ts";
-import type { Database, Lane } from "./database.ts";
+import type { Database, Lane, Querying } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 import { sealRecords } from "./passes.ts";
 import { type PieceTimes, pacing } from "./pieces.ts";
@@ -84,7 +84,7 @@ export async function differencesIn(
 }
 
 /** Runs a statement, and returns the days in the column `day` of its rows. */
-export async function daysOf(db: Pick<Database, "query">, text: string, values: unknown[] = []): Promise<Date[]> {
+export async function daysOf(db: Querying, text: string, values: unknown[] = []): Promise<Date[]> {
   return (await db.query<{ day: Date }>(text, values)).map(({ day }) => day);
 }
 

@@ -10,7 +10,7 @@ import type {
   SessionLife,
 } from "../../features/identity/store/browser-sessions.ts";
 import { batched } from "./batched.ts";
-import type { Database } from "./database.ts";
+import type { Database, Querying } from "./database.ts";
 
 /** A row of `browser_session`. `personId` is a bare UUID. */
 type Row = Omit<BrowserSession, "codeHash">;
@@ -38,7 +38,7 @@ interface Used {
 }
 
 export async function noteUse(
-  db: Pick<Database, "query">,
+  db: Querying,
   table: "browser_session" | "operator_session",
   rows: readonly Used[],
 ): Promise<void> {

@@ -5,7 +5,7 @@ import { windowKinds } from "../../core/store/ledger.ts";
 import type { PlanLimits } from "../../core/store/plan.ts";
 import { not_limited } from "../../core/store/rates.ts";
 import { amountWritten } from "./acts.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Database, Querying } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 
 /**
@@ -13,7 +13,7 @@ import { onOneNode } from "./fleet.ts";
  * the commit.
  */
 export async function setTeam(
-  tx: Pick<Transaction, "query">,
+  tx: Querying,
   { id, owner, team }: { id: string; owner: string; team: string | null },
 ): Promise<boolean> {
   const [row] = await tx.query<{ unsummed: boolean }>("select usage_set_team($1, $2, $3) as unsummed", [

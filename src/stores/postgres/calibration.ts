@@ -1,8 +1,8 @@
 /** The calibrations of models and routes, over SQL: a table for each, a row for each name. */
 import type { Calibrations, CalibrationTable } from "../../core/store/calibration.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 
-export function calibrations(db: Pick<Database, "query">): Calibrations {
+export function calibrations(db: Querying): Calibrations {
   return {
     inputs: shelf(db, "input_calibration", "model_id", {
       ratio: "ratio",
@@ -23,7 +23,7 @@ export function calibrations(db: Pick<Database, "query">): Calibrations {
 
 /** Makes the store of one table of calibrations. `columns`: for each number of a calibration, its column. */
 function shelf<Name extends string>(
-  db: Pick<Database, "query">,
+  db: Querying,
   table: string,
   key: string,
   columns: Record<Name, string>,

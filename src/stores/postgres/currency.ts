@@ -1,14 +1,14 @@
 /** The currency in which a database counts, set when the first node starts with it. */
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 
 /** The database's currency. Null if no node has started with the database yet. */
-export async function currencyOf(db: Pick<Database, "query">): Promise<string | null> {
+export async function currencyOf(db: Querying): Promise<string | null> {
   const [row] = await db.query<{ currency: string | null }>("select currency from usage_ledger");
   return row!.currency;
 }
 
 /** Sets the currency of a new database. Returns the database's currency. */
-export async function claimCurrency(db: Pick<Database, "query">, currency: string): Promise<string> {
+export async function claimCurrency(db: Querying, currency: string): Promise<string> {
   await db.query("update usage_ledger set currency = $1 where currency is null", [currency]);
   return (await currencyOf(db)) ?? currency;
 }

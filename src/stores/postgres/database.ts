@@ -35,6 +35,9 @@ export interface Transaction {
   drizzle: PgRemoteDatabase;
 }
 
+/** All that most functions need of a database or a transaction. */
+export type Querying = Pick<Transaction, "query">;
+
 export interface Database extends Transaction {
   /**
    * Opens a lane: a connection that only the caller uses. Its queries are sent in the order of the calls, without

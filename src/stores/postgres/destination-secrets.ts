@@ -5,7 +5,7 @@
  */
 import type { Sealing } from "../../core/store/sealing.ts";
 import type { NoticeForm } from "../../features/notices/store/notice.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 
 /**
  * The beginning of an encrypted secret. A secret in plain text begins with `whsec_`, and no address begins with this
@@ -41,7 +41,7 @@ const sealedIn = (stored: string) =>
  * Encrypts the stored secrets that are in plain text or encrypted with an older key. A secret that was replaced
  * meanwhile is left alone.
  */
-export async function sealSecrets(db: Pick<Database, "query">, sealing: Sealing | null): Promise<void> {
+export async function sealSecrets(db: Querying, sealing: Sealing | null): Promise<void> {
   if (sealing === null) return;
   for (const column of columns) {
     const rows = await db.query<{ id: string; form: NoticeForm; stored: string }>(

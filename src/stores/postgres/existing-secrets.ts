@@ -4,11 +4,11 @@
  */
 import { uuid_max } from "../../core/store/ids.ts";
 import { type ExistingSecretsStore, fingerprint_bytes } from "../../features/secrets/store/existing-secrets.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 
 const piece_keys_max = 5_000;
 
-export function existingSecretsIn(db: Pick<Database, "query">, keys_max = piece_keys_max): ExistingSecretsStore {
+export function existingSecretsIn(db: Querying, keys_max = piece_keys_max): ExistingSecretsStore {
   return {
     async piece(from) {
       const [row] = await db.query<{ fingerprints: Uint8Array | null; next: string | null }>(reading, [

@@ -8,7 +8,7 @@ import {
   type StoredReport,
   silent_ms,
 } from "../../core/store/fleet.ts";
-import type { Database } from "./database.ts";
+import type { Database, Querying } from "./database.ts";
 
 interface Row {
   node_id: string;
@@ -68,7 +68,7 @@ export function fleetReports(db: Pick<Database, "query" | "kind">): FleetReports
   };
 }
 
-export function fleet(db: Pick<Database, "query">): Fleet {
+export function fleet(db: Querying): Fleet {
   return {
     listProcesses: async () => (await db.query<Row>(listing, [processes_max])).map(reportOf),
   };

@@ -10,14 +10,12 @@ import {
 import { bare, idOf, uuid_min, uuidOf } from "../../core/store/ids.ts";
 import { appendAuditEntry, creating, type NewAuditEntry, storeNow, transact } from "./acts.ts";
 import { budgetShown } from "./budgets.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Database, Querying, Transaction } from "./database.ts";
 import { budgetFrom } from "./limit-reading.ts";
 import { setLimits } from "./limit-values.ts";
 import { inForce } from "./memberships.ts";
 import { arrayOf } from "./own-value.ts";
 import { pageOf, shownId } from "./rows.ts";
-
-type Statements = Pick<Transaction, "query">;
 
 export function invitations(db: Database): InvitationAdministration {
   return {
@@ -184,7 +182,7 @@ const taking = `
 /**
  * Whether the inviter still has a role that may invite: a member may not, nor an administrator of another organization.
  */
-async function mayInvite(tx: Statements, { created_by, organization_id }: OpenRow, at: Date): Promise<boolean> {
+async function mayInvite(tx: Querying, { created_by, organization_id }: OpenRow, at: Date): Promise<boolean> {
   const [, kind, name] = /^(\w+):(.+)$/.exec(created_by) ?? [];
   // A user of the node's command line administers the node.
   if (kind === "cli") return true;
@@ -231,7 +229,7 @@ interface Row extends Omit<StoredInvitation, "limits"> {
 
 const invitationOf = (row: Row): StoredInvitation => ({ ...row, limits: row.limits && budgetFrom(row.limits) });
 
-async function find(db: Statements, id: string): Promise<StoredInvitation | null> {
+async function find(db: Querying, id: string): Promise<StoredInvitation | null> {
   const uuid = uuidOf(id, "inv_");
   const [row] = uuid === null ? [] : await db.query<Row>(`${reading} where i.id = $1`, [uuid]);
   return row ? invitationOf(row) : null;

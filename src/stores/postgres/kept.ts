@@ -6,7 +6,7 @@
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { LogName } from "../../features/responses/store/answer-log.ts";
 import type { Kept, KeptAnswers } from "../../features/responses/store/kept.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 import { shownId } from "./rows.ts";
 
 /** The most rows that one statement deletes, so that it blocks nobody. */
@@ -21,7 +21,7 @@ interface KeptSettings {
   kept_hours(): number;
 }
 
-export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSettings): KeptAnswers {
+export function keptAnswers(db: Querying, { kept_hours }: KeptSettings): KeptAnswers {
   async function begin(row: readonly unknown[], claim: string | null): Promise<"begun" | Kept> {
     for (;;) {
       if ((await db.query(beginning, row)).length > 0) return "begun";
@@ -104,7 +104,7 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
 }
 
 /** Deletes the text of all answers of an organization that keeps no content. The rounds of `forget` delete the rest. */
-export async function purgeKept(db: Pick<Database, "query">, owner: string): Promise<void> {
+export async function purgeKept(db: Querying, owner: string): Promise<void> {
   await db.query(purging, [owner]);
 }
 

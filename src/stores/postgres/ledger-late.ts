@@ -5,7 +5,7 @@
 import type { Usage } from "../../core/inference/usage.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import type { Command, LedgerAnswer } from "../../core/store/ledger.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 import { encodeBatch } from "./ledger-batch.ts";
 
 interface LateRow {
@@ -20,7 +20,7 @@ interface LateRow {
  * answers. If it fails, the batch is sent again, and finds the records again.
  */
 export async function settledLate(
-  db: Pick<Database, "query">,
+  db: Querying,
   commands: readonly Command[],
   answers: LedgerAnswer[],
 ): Promise<LedgerAnswer[]> {
@@ -76,7 +76,7 @@ export function tokensWithLate(request: Tokens, late: LateEntry): Tokens {
 
 /** Reads the entries of the late settlements of these requests. The key is the request's id. */
 export async function lateEntries(
-  db: Pick<Database, "query">,
+  db: Querying,
   requestIds: readonly string[],
 ): Promise<ReadonlyMap<string, LateEntry>> {
   if (requestIds.length === 0) return new Map();

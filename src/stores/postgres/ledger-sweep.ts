@@ -3,7 +3,7 @@
  * (docs/design/metering.md, Rule 6: Any node recovers).
  */
 import type { Ledger } from "../../core/store/ledger.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 
 /**
  * How often all holds are read, including those of nodes with a slow clock. Other sweeps read only holds that may have
@@ -12,7 +12,7 @@ import type { Database } from "./database.ts";
 const wholeSweep_ms = 10 * 60_000;
 
 /** Makes the function that settles holds whose lease has lapsed. It reads few of the other holds. */
-export function recoverer(db: Pick<Database, "query">, chargeHolds: boolean): Ledger["recover"] {
+export function recoverer(db: Querying, chargeHolds: boolean): Ledger["recover"] {
   // The ids of the requests that the last sweep saw running; and when the last whole sweep was, by the store's clock.
   let seen: string[] = [];
   let since: string | null = null;

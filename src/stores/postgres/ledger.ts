@@ -22,7 +22,7 @@ import type { Books } from "../../features/upkeep/store/books.ts";
 import { storeNow } from "./acts.ts";
 import { checkBooks, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";
-import { answeredWithin, type Database, type Lane } from "./database.ts";
+import { answeredWithin, type Database, type Lane, type Querying } from "./database.ts";
 import { checkYear } from "./full-check.ts";
 import { type BatchAnswers, decodeAnswers, inProportion } from "./ledger-answers.ts";
 import { batchCall, durableBatchCall, encodeBatch, inWaves } from "./ledger-batch.ts";
@@ -176,14 +176,12 @@ function laneSet(db: Database, count: number) {
   };
 }
 
-type Acts = Pick<Database, "query">;
-
 /**
  * Sets an organization's anchor in the ledger, the instant from which weeks and months are counted. It applies from the
  * end of the current month on. Returns that end; null if there is no such organization. `on` may be a transaction that
  * also writes the audit entry.
  */
-export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date): Promise<Date | null> {
+export async function setAnchor(on: Querying, organizationId: string, anchorAt: Date): Promise<Date | null> {
   const parameters = [bare(organizationId, "org_"), anchorAt];
   const [row] = await on.query<{ at: Date | null }>("select usage_set_anchor($1, $2) as at", parameters);
   return row!.at;
@@ -193,7 +191,11 @@ export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date
  * Sets an organization's calendar in the ledger. Returns the time from which months are counted by that calendar. Null
  * if another change of the calendar is pending.
  */
-export async function setCalendar(on: Acts, organizationId: string, calendar: Calendar | null): Promise<Date | null> {
+export async function setCalendar(
+  on: Querying,
+  organizationId: string,
+  calendar: Calendar | null,
+): Promise<Date | null> {
   const parameters = [
     bare(organizationId, "org_"),
     calendar?.zone ?? null,
@@ -210,7 +212,7 @@ export async function setCalendar(on: Acts, organizationId: string, calendar: Ca
  * sent twice, it counts once. `on` may be a transaction that also writes the audit entry.
  */
 export async function adjust(
-  on: Acts,
+  on: Querying,
   entryId: string,
   organizationId: string,
   kind: WindowKind | "extra",

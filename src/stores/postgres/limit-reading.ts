@@ -6,9 +6,7 @@ import type { Budget } from "../../core/store/budget.ts";
 import { bare, type IdPrefix, idOf, uuidOf } from "../../core/store/ids.ts";
 import { not_limited } from "../../core/store/rates.ts";
 import { modelLimitsPrefix, type StandingSubject, standingSubjects } from "../../features/telemetry/store/standing.ts";
-import type { Transaction } from "./database.ts";
-
-type Statements = Pick<Transaction, "query">;
+import type { Querying } from "./database.ts";
 
 /** The prefixes of the ids by which clients know subjects. A person's is not that of the subject in the ledger. */
 export const idPrefixes: Record<StandingSubject, IdPrefix> = { ...standingSubjects, person: "per_" };
@@ -73,7 +71,7 @@ const selected = (subjects: string, subject: StandingSubject) =>
   `select s.*, f.limits, f.origins from (${subjects}) s left join lateral ${inForce(subject)} f on true order by s.id`;
 
 /** Reads the limits of one subject. Null if the organization has no such subject. */
-export async function readLimits(db: Statements, subject: LimitSubject): Promise<SubjectLimits | null> {
+export async function readLimits(db: Querying, subject: LimitSubject): Promise<SubjectLimits | null> {
   const id = uuidOfLimitSubject(subject);
   if (id === null) return null;
   const one = selected(`select * from (${namedSubjects[subject.subject]}) s where s.id = $2`, subject.subject);
@@ -83,7 +81,7 @@ export async function readLimits(db: Statements, subject: LimitSubject): Promise
 
 /** Reads at most `limit` subjects of one kind, in the order of their ids. */
 export async function readPage(
-  db: Statements,
+  db: Querying,
   { subject, organizationId }: Pick<LimitSubject, "subject" | "organizationId">,
   { after, limit }: { after?: string | undefined; limit: number },
 ): Promise<SubjectLimits[]> {
@@ -94,7 +92,7 @@ export async function readPage(
 }
 
 async function limitsFrom(
-  db: Statements,
+  db: Querying,
   { subject, organizationId }: Pick<LimitSubject, "subject" | "organizationId">,
   rows: readonly SubjectRow[],
 ): Promise<SubjectLimits[]> {

@@ -16,14 +16,12 @@ import type { Budget } from "../../core/store/budget.ts";
 import { bare, idOf, uuid_min, uuidOf } from "../../core/store/ids.ts";
 import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import { change } from "./change.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Database, Querying, Transaction } from "./database.ts";
 import { idPrefixes, uuidOfLimitSubject } from "./limit-reading.ts";
 import { changeableLimits, setLimits } from "./limit-values.ts";
 import { addNotice, addPersonalNotice } from "./notice-finding.ts";
 import { lockPerson } from "./person.ts";
 import { pageOf, shownId } from "./rows.ts";
-
-type Statements = Pick<Transaction, "query">;
 
 /**
  * Makes the administration of limit requests. `actingOn` returns the same database for an act that locks this person;
@@ -155,14 +153,14 @@ const requestOf = (row: StoredLimitRequest): StoredLimitRequest => ({
   limit: camelName(row.limit) as keyof Budget,
 });
 
-async function find(db: Statements, id: string): Promise<StoredLimitRequest | null> {
+async function find(db: Querying, id: string): Promise<StoredLimitRequest | null> {
   const uuid = uuidOf(id, "lreq_");
   const [row] = uuid === null ? [] : await db.query<StoredLimitRequest>(`${reading} where r.id = $1`, [uuid]);
   return row ? requestOf(row) : null;
 }
 
 /** Whether the limit request can still be decided. Its row is locked until the commit. */
-async function isOpen(tx: Statements, id: string): Promise<boolean> {
+async function isOpen(tx: Querying, id: string): Promise<boolean> {
   const rows = await tx.query(
     "select from limit_request where id = $1 and state = 'open' and expires_at > store_now() for update",
     [bare(id, "lreq_")],

@@ -10,28 +10,15 @@ const named_max = 1_000;
 export function limits(db: Database): LimitStore {
   return {
     inForce: plans(db).inForce,
-    changes: (since, from = null) => changesBehind(db, since, from),
-    listen: (changed) => db.listen(limitsChannel, changed, changed),
+    async changes(since, from = null) {
+      const [row] = await db.query<ChangedLimits & { subjects: string[] }>(behind, [since, from]);
+      const { number, at, nextEnd_ms, subjects } = row!;
+      // A lower number than before means that the database is another one, or was restored to an earlier state.
+      const isUnknown = subjects.length > named_max || (since !== null && number < since);
+      return { number, at, nextEnd_ms, subjects: isUnknown ? null : subjects };
+    },
+    listen: (changed) => db.listen("limits_changed", changed, changed),
   };
-}
-
-const limitsChannel = "limits_changed";
-
-/** Announces a change of an organization's own limits. Those of keys, people and teams are announced by SQL. */
-export async function extraUsageChanged(tx: Transaction, organizationId: string): Promise<void> {
-  await tx.query("select usage_limits_changed(array[$1::uuid])", [uuidOf(organizationId, "org_")]);
-}
-
-async function changesBehind(
-  db: Pick<Database, "query">,
-  since: number | null,
-  from: Date | null,
-): Promise<ChangedLimits> {
-  const [row] = await db.query<ChangedLimits & { subjects: string[] }>(behind, [since, from]);
-  const { number, at, nextEnd_ms, subjects } = row!;
-  // A lower number than before means that the database is another one, or was restored to an earlier state.
-  const isUnknown = subjects.length > named_max || (since !== null && number < since);
-  return { number, at, nextEnd_ms, subjects: isUnknown ? null : subjects };
 }
 
 /**

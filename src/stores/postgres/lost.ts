@@ -1,12 +1,12 @@
 /** Finds confirmed records that the database no longer has, over SQL. */
 import { bare } from "../../core/store/ids.ts";
 import type { Confirmed, Look, LostReceipts, RecordedLosses } from "../../features/upkeep/store/lost.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 
 /** The most receipts that one statement looks for. */
 const compared_max = 1_000;
 
-export function lostReceipts(db: Pick<Database, "query">): LostReceipts {
+export function lostReceipts(db: Querying): LostReceipts {
   return {
     look: (requestId) => look(db, requestId),
     async compare(confirmed, place) {
@@ -22,7 +22,7 @@ export function lostReceipts(db: Pick<Database, "query">): LostReceipts {
 }
 
 /** The recorded losses of a year. Nodes write the tables `usage_lost` and `usage_timeline`. */
-export async function lostOf(db: Pick<Database, "query">): Promise<RecordedLosses> {
+export async function lostOf(db: Querying): Promise<RecordedLosses> {
   const [row] = await db.query<RecordedLosses>(`
     select count(*) as receipts, coalesce(sum(charged), 0)::bigint as nanos, max(noticed_at) as "noticedAt",
       (select max(t.seen_at) from usage_timeline t having count(*) > 1) as "movedAt"
@@ -30,7 +30,7 @@ export async function lostOf(db: Pick<Database, "query">): Promise<RecordedLosse
   return row!;
 }
 
-async function look(db: Pick<Database, "query">, requestId: string | null): Promise<Look> {
+async function look(db: Querying, requestId: string | null): Promise<Look> {
   const [row] = await db.query<Look>(lookSql, [requestId === null ? null : bare(requestId, "req_")]);
   return row!;
 }
@@ -52,7 +52,7 @@ const lookSql = `
 
 const noteSql = `insert into usage_timeline values ($1, $2, store_now()) on conflict do nothing`;
 
-async function absentOf(db: Pick<Database, "query">, some: readonly Confirmed[]): Promise<Confirmed[]> {
+async function absentOf(db: Querying, some: readonly Confirmed[]): Promise<Confirmed[]> {
   const rows = await db.query<{ place: number }>(
     `select c.place from unnest($1::uuid[]) with ordinality c (request_id, place)
      where not exists (select from usage_record r where r.request_id = c.request_id)`,
@@ -61,7 +61,7 @@ async function absentOf(db: Pick<Database, "query">, some: readonly Confirmed[])
   return rows.map(({ place }) => some[place - 1]!);
 }
 
-async function note(db: Pick<Database, "query">, absent: readonly Confirmed[]): Promise<Confirmed[]> {
+async function note(db: Querying, absent: readonly Confirmed[]): Promise<Confirmed[]> {
   if (absent.length === 0) return [];
   const rows = await db.query<{ id: string }>(
     `insert into usage_lost

@@ -1,15 +1,13 @@
 /** Moves the keys of people to the team of the person's membership, through SQL functions. */
-import type { Transaction } from "./database.ts";
+import type { Querying } from "./database.ts";
 import { refreshPerson } from "./refresh-limits.ts";
-
-type Statements = Pick<Transaction, "query">;
 
 /**
  * The UUID of the team of a person's membership in an organization. Null if the membership has no team; "no_membership"
  * if there is no membership.
  */
 export async function teamOfMember(
-  tx: Statements,
+  tx: Querying,
   owner: string,
   person: string,
 ): Promise<string | null | "no_membership"> {
@@ -25,7 +23,7 @@ export async function teamOfMember(
  * function is for keys that an older version did not move. Returns the subjects for which `sumAll` must follow.
  */
 export async function followMembership(
-  tx: Statements,
+  tx: Querying,
   key: { id: string; owner: string; person: string },
 ): Promise<string[]> {
   const astray = await tx.query(
@@ -36,7 +34,7 @@ export async function followMembership(
 }
 
 /** Makes the use of a new key count in its person's use. The key must be in the ledger already. */
-export async function countInPerson(tx: Statements, key: { id: string; owner: string; person: string }): Promise<void> {
+export async function countInPerson(tx: Querying, key: { id: string; owner: string; person: string }): Promise<void> {
   await tx.query("update usage_subject set member_id = usage_member($2, $3) where subject_id = $1", [
     key.id,
     key.owner,

@@ -9,13 +9,11 @@ import { membership, organization, team } from "../../../db/schema.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { NamedMembership } from "../../core/store/people.ts";
 import { type Membership, membershipOfRow } from "../../features/identity/store/people.ts";
-import type { Transaction } from "./database.ts";
+import type { Querying, Transaction } from "./database.ts";
 import { lockOrganizations } from "./refresh-limits.ts";
 import { shownId } from "./rows.ts";
 
 type MembershipRow = typeof membership.$inferSelect;
-type Statements = Pick<Transaction, "query">;
-
 /** SQL for the memberships in force: in each organization the one given by hand, or else the one given by a rule. */
 export const inForce = `
   select distinct on (m.person_id, m.organization_id) m.*
@@ -167,7 +165,7 @@ export function auditDetails({ organizationId, teamId, role, scopes, models }: V
 }
 
 /** Revokes the keys of a person for good: in one organization, or in all. */
-export async function revokeKeys(tx: Statements, id: string, organizationId: string | null, at: Date): Promise<number> {
+export async function revokeKeys(tx: Querying, id: string, organizationId: string | null, at: Date): Promise<number> {
   const rows = await tx.query(
     `update api_key set revoked_at = $3, version = version + 1
      where person_id = $1 and revoked_at is null and ($2::uuid is null or organization_id = $2) returning id`,

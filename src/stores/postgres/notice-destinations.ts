@@ -10,12 +10,10 @@ import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
 import type { NoticeOwner } from "../../features/notices/store/notice.ts";
 import { appendAuditEntry, detailsOf, storeNow, transact } from "./acts.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Database, Querying, Transaction } from "./database.ts";
 import { hasSecretAddress, storedSecret } from "./destination-secrets.ts";
 import { nameRecipients, unsubscribedOf } from "./mail-recipients.ts";
 import { pageOf, shownId } from "./rows.ts";
-
-type Querying = Pick<Database, "query">;
 
 export function noticeDestinations(db: Database, sealing: Sealing | null = null): NoticeAdministration {
   return {

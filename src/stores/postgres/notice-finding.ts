@@ -3,13 +3,11 @@
  * same thing is reported to each destination once.
  */
 import type { Condition, NewNotice } from "../../features/notices/store/notice.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Querying } from "./database.ts";
 import { expiresAt } from "./key-life.ts";
 import { idPrefixes } from "./limit-reading.ts";
 import { shownId } from "./rows.ts";
 import { standingsWithDestination } from "./standing.ts";
-
-type Querying = Pick<Database | Transaction, "query">;
 
 /**
  * The most waiting notices of one destination, counted separately for two groups: notices of states, which are found

@@ -6,7 +6,7 @@ import type { Policies } from "../../admin/store/organization.ts";
 import { uuidOf } from "../../core/store/ids.ts";
 import { detailsOf, storeNow } from "./acts.ts";
 import { change } from "./change.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Database, Querying, Transaction } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import { purgeKept } from "./kept.ts";
 import { changeableOrganization, readOrganizations, setOrganization } from "./organization-change.ts";
@@ -104,7 +104,7 @@ async function keepNothing(tx: Transaction, { id }: OrganizationRow): Promise<vo
 }
 
 /** Deletes organizations that were closed so long ago that all their records are gone. */
-export async function forgetClosed(db: Pick<Database, "query">): Promise<void> {
+export async function forgetClosed(db: Querying): Promise<void> {
   await db.query(
     "select organization_forget(id) from organization where closed_at < usage_upkept_at() - interval '15 months'",
   );

@@ -5,7 +5,7 @@
 
 import { type CountingLimits, isAnyRaised, type OwnLimits } from "../../admin/store/own-limits.ts";
 import { bare, uuidOf } from "../../core/store/ids.ts";
-import type { Transaction } from "./database.ts";
+import type { Querying } from "./database.ts";
 
 /** The method of a database that the rule needs; tests use one in memory. */
 interface Held<Tx> {
@@ -15,7 +15,7 @@ interface Held<Tx> {
 /**
  * Returns the database for the acts of the person in `own`. `other`: the id of another person whose row the acts lock.
  */
-export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extends Held<Tx>>(
+export function heldToOwnLimits<Tx extends Querying, Db extends Held<Tx>>(
   db: Db & Held<Tx>,
   own: OwnLimits | null,
   other: string | null = null,
@@ -44,7 +44,7 @@ export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extend
 }
 
 /** All limits that apply to a person in an organization, with those of each key that was not itself revoked. */
-function countingFor(tx: Pick<Transaction, "query">, organization: string, person: string): Promise<CountingLimits[]> {
+function countingFor(tx: Querying, organization: string, person: string): Promise<CountingLimits[]> {
   return tx.query<CountingLimits>(counting, [organization, person]);
 }
 

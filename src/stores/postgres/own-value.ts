@@ -5,7 +5,7 @@ import { budgetNames } from "../../admin/store/budget.ts";
 import type { NewRaise } from "../../admin/store/limits.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { saysAny } from "./budgets.ts";
-import type { Transaction } from "./database.ts";
+import type { Querying } from "./database.ts";
 
 /**
  * The subject of a limit, by its UUID in the ledger; the subject's organization; and the time and the actor of the
@@ -29,7 +29,7 @@ export interface LimitValue {
 export const arrayOf = (budget: Budget): (number | null)[] => budgetNames.map((name) => budget[name]);
 
 export async function writeValue(
-  tx: Pick<Transaction, "query">,
+  tx: Querying,
   { subject, owner, at, actor }: LimitOwner,
   { kind, models, to }: LimitValue,
 ): Promise<void> {
@@ -50,7 +50,3 @@ const inserting = `insert into limit_value (subject_id, organization_id, kind, m
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
 
 const raisingUntil = "update organization set raised_until = greatest(raised_until, $2::timestamptz) where id = $1";
-
-/** Writes the own limits of a team or a key that is created in the same transaction. */
-export const writeOwn = (tx: Pick<Transaction, "query">, place: LimitOwner, own: Budget): Promise<void> =>
-  writeValue(tx, place, { kind: "own", models: "", to: own });

@@ -5,7 +5,7 @@
  * until the next time (docs/design/metering.md, Partitions).
  */
 import type { Upkeep } from "../../features/upkeep/store/books.ts";
-import type { Database, Lane } from "./database.ts";
+import type { Database, Lane, Querying } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import { onOneNode } from "./fleet.ts";
 import { forgetClosed } from "./organization-life.ts";
@@ -80,7 +80,7 @@ function dropLost(lane: Lane): Promise<unknown> {
 }
 
 /** Creates missing partitions for these ids, which come from a node whose clock is far off. */
-export async function makePartitions(db: Pick<Database, "query">, ids: readonly string[]): Promise<void> {
+export async function makePartitions(db: Querying, ids: readonly string[]): Promise<void> {
   for (const id of ids) await db.query("select usage_partition($1)", [id]);
 }
 
@@ -170,7 +170,7 @@ export const oldRows = (table: string, column: string) =>
   `select ctid from ${table} where ${column} < (select usage_upkept_at() - make_interval(months => $1)) limit $2`;
 
 /** The number of coming months whose partitions exist. */
-async function monthsAhead(db: Pick<Database, "query">): Promise<number> {
+async function monthsAhead(db: Querying): Promise<number> {
   const [row] = await db.query<{ count: number }>(
     `select count(*) as count from usage_months($1) id join usage_partitions() p on p.month = usage_record_time(id)
      where p.is_attached and p.month > store_now()`,

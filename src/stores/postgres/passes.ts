@@ -8,7 +8,7 @@ import type { AuditEntry, AuditHead } from "../../admin/store/administration.ts"
 import { auditShown, chainBeginning, chainBreak } from "../../admin/store/audit-chain.ts";
 import type { LedgerDifference } from "../../features/upkeep/store/books.ts";
 import { appendAuditEntry, listAudit, storeNow, transact } from "./acts.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Database, Querying } from "./database.ts";
 import { inPieces, type PieceTimes } from "./pieces.ts";
 
 const action = "usage.seal";
@@ -62,7 +62,7 @@ export async function sealRecords(db: Database): Promise<void> {
 const spanOf = "select sealed_until as since, read_until as until from usage_audit";
 
 /** Computes the details of the audit entry for the transactions of this span, from their records. */
-async function passOver(db: Pick<Transaction, "query">, span: Span, pace: PieceTimes): Promise<Pass> {
+async function passOver(db: Querying, span: Span, pace: PieceTimes): Promise<Pass> {
   const sums = new Map<string, { records: number; nanos: number; hasher: Bun.CryptoHasher }>();
   let last: string | null = null;
   const read = (since: number, until: number) =>

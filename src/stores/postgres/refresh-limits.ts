@@ -2,21 +2,19 @@
  * Updates the limits in force in the ledger, after something has changed from which they are derived (the SQL function
  * `limits_refresh`).
  */
-import type { Transaction } from "./database.ts";
-
-type Statements = Pick<Transaction, "query">;
+import type { Querying } from "./database.ts";
 
 /**
  * Updates the limits in force of an organization's subjects. `only`: the UUIDs of the subjects that may be affected;
  * null for all. Returns the subjects for which `sumEarlier` must follow the commit.
  */
-export async function refreshLimits(tx: Statements, owner: string, only: readonly string[] | null): Promise<string[]> {
+export async function refreshLimits(tx: Querying, owner: string, only: readonly string[] | null): Promise<string[]> {
   const rows = await tx.query<{ id: string }>("select id from limits_refresh($1, $2::uuid[]) id", [owner, only]);
   return rows.map(({ id }) => id);
 }
 
 /** Like `refreshLimits`, for a person whose membership in these organizations has changed. */
-export async function refreshPerson(tx: Statements, owners: readonly string[], person: string): Promise<string[]> {
+export async function refreshPerson(tx: Querying, owners: readonly string[], person: string): Promise<string[]> {
   if (owners.length === 0) return [];
   // All locks are taken before the first change is recorded. To record a change also locks the row that has the number
   // of the last change.
@@ -30,6 +28,6 @@ export async function refreshPerson(tx: Statements, owners: readonly string[], p
 }
 
 /** Locks the organizations until the commit, in one order, so that no deadlock is possible. */
-export async function lockOrganizations(tx: Pick<Transaction, "query">, owners: readonly string[]): Promise<void> {
+export async function lockOrganizations(tx: Querying, owners: readonly string[]): Promise<void> {
   await tx.query("select id from organization where id = any ($1::uuid[]) order by id for no key update", [owners]);
 }

@@ -5,14 +5,14 @@
 import type { LimitMet } from "../../core/inference/fault.ts";
 import { bare } from "../../core/store/ids.ts";
 import { type RefusedRequest, type RefusedRequests, refused_per_second_max } from "../../core/store/refused.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 import { personOfKey } from "./person-of-key.ts";
 import { shownId } from "./rows.ts";
 
 /** The most rows that one statement deletes, so that it blocks nobody. */
 const forgotten_max = 2_000;
 
-export function refusedRequests(db: Pick<Database, "query">): RefusedRequests {
+export function refusedRequests(db: Querying): RefusedRequests {
   return {
     async keep(requests) {
       if (requests.length === 0) return;

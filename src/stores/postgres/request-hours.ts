@@ -5,7 +5,7 @@
 
 import type { RequestQuery } from "../../admin/store/request-list.ts";
 import { bare } from "../../core/store/ids.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
 import { common, joinedSpans, type Span, uuidAt } from "./request-spans.ts";
 
@@ -22,7 +22,7 @@ const hours_max = 48;
  * matching records.
  */
 export async function hourSpans(
-  db: Pick<Database, "query">,
+  db: Querying,
   query: RequestQuery,
   span: Span,
   rows_max: number,

@@ -4,7 +4,7 @@
  */
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { KeptResponse, KeptTurn, Reader, ResponseStore } from "../../features/responses/store/responses.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
 
 /** The most rows that one statement deletes, so that it blocks nobody. */
@@ -12,7 +12,7 @@ const forgotten_max = 500;
 /** The most turns of a conversation, whatever their size. */
 const turns_max = 10_000;
 
-export function keptResponses(db: Pick<Database, "query">, settings: { kept_days(): number }): ResponseStore {
+export function keptResponses(db: Querying, settings: { kept_days(): number }): ResponseStore {
   return {
     async keep({ organizationId, keyId }, { id, previousId, input, output, response }, bytes_max) {
       const previous = previousId === null ? null : bare(previousId, "resp_");
@@ -68,7 +68,7 @@ export function keptResponses(db: Pick<Database, "query">, settings: { kept_days
 }
 
 /** Deletes all stored responses of an organization that keeps no content. Does nothing for others. */
-export async function purge(db: Pick<Database, "query">, owner: string): Promise<void> {
+export async function purge(db: Querying, owner: string): Promise<void> {
   for (;;) {
     const [row] = await db.query<{ gone: number }>("select kept_response_purge($1, $2) as gone", [
       owner,

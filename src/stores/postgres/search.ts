@@ -4,7 +4,7 @@
  */
 import type { FoundThing, SearchedKind, Searching } from "../../admin/store/search.ts";
 import { bare, type IdPrefix, idOf } from "../../core/store/ids.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 
 const prefixes: Record<SearchedKind, IdPrefix> = {
   organization: "org_",
@@ -17,7 +17,7 @@ interface Row extends Omit<FoundThing, "id"> {
   id: string;
 }
 
-export function searching(db: Pick<Database, "query">): Searching {
+export function searching(db: Querying): Searching {
   return {
     async search(query) {
       const { text, organizationId, personId, limit } = query;

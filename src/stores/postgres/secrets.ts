@@ -3,15 +3,13 @@ import { sql } from "drizzle-orm";
 import { secretOfRow } from "../../admin/store/credential.ts";
 import type { NewSecret } from "../../core/store/directory.ts";
 import { bare } from "../../core/store/ids.ts";
-import type { Transaction } from "./database.ts";
-
-type Statements = Pick<Transaction, "query">;
+import type { Querying } from "./database.ts";
 
 export const keySecrets = secretsIn("key_secret", "key_id", "api_key.id");
 export const operatorSecrets = secretsIn("operator_secret", "operator_id", "operator.id");
 
 /** The hash of the newest working secret of a key; null if there is none. */
-export async function newestSecret(tx: Statements, keyId: string): Promise<Uint8Array | null> {
+export async function newestSecret(tx: Querying, keyId: string): Promise<Uint8Array | null> {
   const [row] = await tx.query<{ hash: Uint8Array }>(
     `select hash from key_secret where key_id = $1 and revoked_at is null
        and (expires_at is null or expires_at > store_now())
@@ -31,7 +29,7 @@ function secretsIn(table: string, owner: string, of: string) {
   return {
     /** Adds a secret, with the next number. */
     async add(
-      tx: Statements,
+      tx: Querying,
       id: string,
       { hash, prefix, suffix }: NewSecret,
       at: Date,
@@ -46,13 +44,13 @@ function secretsIn(table: string, owner: string, of: string) {
     },
 
     /** Sets the end of the secrets. A secret that ends sooner, because of an earlier rotation, keeps that end. */
-    async endAt(tx: Statements, id: string, at: Date): Promise<void> {
+    async endAt(tx: Querying, id: string, at: Date): Promise<void> {
       const ending = `update ${table} set expires_at = least(expires_at, $2::timestamptz)`;
       await tx.query(`${ending} where ${owner} = $1::uuid and revoked_at is null`, [id, at]);
     },
 
     /** Revokes all secrets but the newest. Returns how many it revoked. */
-    async revokeReplaced(tx: Statements, id: string, at: Date): Promise<number> {
+    async revokeReplaced(tx: Querying, id: string, at: Date): Promise<number> {
       const rows = await tx.query(
         `update ${table} set revoked_at = $2::timestamptz where ${owner} = $1::uuid and revoked_at is null
            and number < (select max(number) from ${table} where ${owner} = $1::uuid) returning number`,

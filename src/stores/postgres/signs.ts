@@ -1,9 +1,9 @@
 /** Reads the figures of a server that an operator should watch: docs/databases.md, What to watch. */
 import type { DatabaseSigns } from "../../features/upkeep/store/signs.ts";
-import type { Database } from "./database.ts";
+import type { Querying } from "./database.ts";
 
 /** Reads the figures in one statement over views of the server; any role may read these columns. */
-export async function signsOf(db: Pick<Database, "query">): Promise<DatabaseSigns> {
+export async function signsOf(db: Querying): Promise<DatabaseSigns> {
   const [row] = await db.query<DatabaseSigns>(`
     select
       coalesce(greatest(

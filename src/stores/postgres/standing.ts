@@ -12,9 +12,7 @@ import {
   type Standings,
   standingSubjects,
 } from "../../features/telemetry/store/standing.ts";
-import type { Database } from "./database.ts";
-
-type Querying = Pick<Database, "query">;
+import type { Querying } from "./database.ts";
 
 const limitColumns = ["session_nanos", "week_nanos", "month_nanos", "concurrent_requests"];
 
