@@ -20,22 +20,14 @@ export async function openFiles(engine: Engine, folder: string, maySeed: boolean
   rmSync(partial, { recursive: true, force: true });
   if (existsSync(files)) assertOurs(files, engine);
   else {
-    if (!(maySeed && (await isSeeded(engine, partial)))) {
+    // The seed module is imported only when it is needed, since it loads all migrations.
+    if (!(maySeed && (await (await import("./seed.ts")).unpackSeed(engine, partial)))) {
       rmSync(partial, { recursive: true, force: true });
       await initialise(engine, partial);
     }
     renameSync(partial, files);
   }
   return engine.open(files);
-}
-
-/**
- * The seed module is imported only when it is needed, since it loads all migrations. To open an existing database does
- * not need them.
- */
-async function isSeeded(engine: Engine, partial: string): Promise<boolean> {
-  const { unpackSeed } = await import("./seed.ts");
-  return unpackSeed(engine, partial);
 }
 
 function assertOurs(files: string, engine: Engine): void {

@@ -4,10 +4,9 @@
  *   lock, holder.json   tell which process has the folder open (lock.ts)
  *   database/           Postgres's files (embedded-files.ts)
  */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeSync } from "node:fs";
 import type { Database } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
-import { exitAfter } from "./deadline.ts";
 import { type DatabaseThread, startDatabaseThread } from "./embedded-thread.ts";
 import { holdFolder } from "./lock.ts";
 import { databaseOver, isEngineFailure } from "./pglite.ts";
@@ -68,4 +67,16 @@ function makeFolder(folder: string): void {
     const why = error instanceof Error ? error.message : String(error);
     throw new DatabaseError(`the data folder ${folder} cannot be made: ${why}`, "unavailable", { cause: error });
   }
+}
+
+/**
+ * Writes `message` to stderr and exits with code 1 after this time: if PGlite cannot start, it may loop for ever, and a
+ * thread cannot be interrupted. Returns a function that cancels this.
+ */
+export function exitAfter(wait_ms: number, message: string): () => void {
+  const timer = setTimeout(() => {
+    writeSync(2, `${message}\n`);
+    process.exit(1);
+  }, wait_ms);
+  return () => clearTimeout(timer);
 }

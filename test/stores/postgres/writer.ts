@@ -3,8 +3,7 @@
 // of rows, and waits. `spin FOLDER` runs an endless loop in a thread, with a deadline.
 
 import { writeSync } from "node:fs";
-import { exitAfter } from "../../../src/stores/postgres/deadline.ts";
-import { embeddedDatabase } from "../../../src/stores/postgres/embedded.ts";
+import { embeddedDatabase, exitAfter } from "../../../src/stores/postgres/embedded.ts";
 
 async function main(mode: string, folder: string): Promise<void> {
   if (mode === "spin") {
