@@ -1,7 +1,6 @@
 /** Limits of keys and teams, through SQL functions. */
 
 import type { Budget } from "../../core/store/budget.ts";
-import { windowKinds } from "../../core/store/ledger.ts";
 import type { PlanLimits } from "../../core/store/plan.ts";
 import { not_limited } from "../../core/store/rates.ts";
 import { amountWritten } from "./acts.ts";
@@ -45,25 +44,20 @@ export async function sumAll(db: Database, ids: readonly string[]): Promise<void
   for (const id of ids) await sumEarlier(db, id);
 }
 
-/** The limits with the names that the audit log and the interfaces use. */
+/** The limits with the names that the audit log uses, and money as decimal text. */
 export const limitsShown = (limits: PlanLimits) => ({
-  session: limits.session,
-  week: limits.week,
-  month: limits.month,
+  session: amountWritten(limits.session),
+  week: amountWritten(limits.week),
+  month: amountWritten(limits.month),
   requests_per_minute: limits.requestsPerMinute,
   tokens_per_minute: limits.tokensPerMinute,
   concurrent_requests: limits.concurrentRequests,
 });
 
-/**
- * The limits that are set, for the details of an audit entry: money as decimal text, and `none` for one that is
- * switched off.
- */
+/** The limits that are set, for the details of an audit entry: `none` for one that is switched off. */
 export function budgetShown(budget: Budget): Record<string, string | number> {
-  const all = Object.entries(limitsShown(budget)).filter((one): one is [string, number] => one[1] !== null);
-  const isMoney = (name: string) => windowKinds.some((kind) => kind === name);
-  const written = (name: string, limit: number) => (isMoney(name) ? amountWritten(limit)! : limit);
-  return Object.fromEntries(all.map(([name, limit]) => [name, limit === not_limited ? "none" : written(name, limit)]));
+  const set = Object.entries(limitsShown(budget)).flatMap(([name, limit]) => (limit === null ? [] : [{ name, limit }]));
+  return Object.fromEntries(set.map(({ name, limit }) => [name, Number(limit) === not_limited ? "none" : limit]));
 }
 
 /** Whether any limit is set, or switched off. */

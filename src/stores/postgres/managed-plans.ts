@@ -2,8 +2,8 @@
 import { asc, eq } from "drizzle-orm";
 import { plan } from "../../../db/schema.ts";
 import type { Plan as KnownPlan, PlanAdministration, PlanUse } from "../../admin/store/plan.ts";
-import type { PlanLimits } from "../../core/store/plan.ts";
-import { amountWritten, appendAuditEntry, creating, storeNow } from "./acts.ts";
+import { appendAuditEntry, creating, storeNow } from "./acts.ts";
+import { limitsShown } from "./budgets.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { planUse } from "./plan-use.ts";
@@ -22,7 +22,7 @@ export function managedPlans(db: Database): PlanAdministration {
         const row = { ...made, source: "management" as const, version: 1, changedAt: at };
         await tx.drizzle.insert(plan).values(row);
         await plansChanged(tx);
-        const details = { source: row.source, limits: planLimitsWritten(made), before: null };
+        const details = { source: row.source, limits: limitsShown(made), before: null };
         await appendAuditEntry(tx, at, { actor, action: "plan.create", owner: null, subject: made.name, details });
         return row;
       };
@@ -32,13 +32,13 @@ export function managedPlans(db: Database): PlanAdministration {
     updatePlan: (name, changes, actor, version) =>
       change(db, changeablePlan, { id: name, actor, version }, async (tx, before, at) => {
         const after = { ...before, ...changes };
-        const limits = planLimitsWritten(after);
-        if (Bun.deepEquals(limits, planLimitsWritten(before))) return null;
+        const limits = limitsShown(after);
+        if (Bun.deepEquals(limits, limitsShown(before))) return null;
         await tx.drizzle
           .update(plan)
           .set({ ...after, changedAt: at })
           .where(eq(plan.name, name));
-        return { action: "plan.update", details: { source: before.source, limits, before: planLimitsWritten(before) } };
+        return { action: "plan.update", details: { source: before.source, limits, before: limitsShown(before) } };
       }),
 
     async removePlan(name, actor, version) {
@@ -49,7 +49,7 @@ export function managedPlans(db: Database): PlanAdministration {
         use = (await planUse(tx)).find((one) => one.plan === name) ?? null;
         if (use) return "in_use";
         await tx.drizzle.delete(plan).where(eq(plan.name, name));
-        const details = { source: before.source, limits: null, before: planLimitsWritten(before) };
+        const details = { source: before.source, limits: null, before: limitsShown(before) };
         return { action: "plan.remove", details, gone: before };
       });
       return removed === "in_use" ? use! : removed;
@@ -97,16 +97,6 @@ export async function planMayStand({ kind }: Database, tx: Transaction, name: st
 export async function lockPlans(tx: Transaction): Promise<void> {
   await tx.query("select 1 from plan_file for update");
 }
-
-/** The limits with the names that the audit log uses. */
-export const planLimitsWritten = (limits: PlanLimits) => ({
-  session: amountWritten(limits.session),
-  week: amountWritten(limits.week),
-  month: amountWritten(limits.month),
-  requests_per_minute: limits.requestsPerMinute,
-  tokens_per_minute: limits.tokensPerMinute,
-  concurrent_requests: limits.concurrentRequests,
-});
 
 export function plansChanged(tx: Transaction): Promise<void> {
   return tx.notify("limits_changed", "");

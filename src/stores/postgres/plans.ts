@@ -5,8 +5,9 @@ import { plan } from "../../../db/schema.ts";
 import type { PlanStore } from "../../admin/store/plan.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import { appendAuditEntry, storeNow } from "./acts.ts";
+import { limitsShown } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
-import { lockPlans, planLimitsWritten, plansChanged } from "./managed-plans.ts";
+import { lockPlans, plansChanged } from "./managed-plans.ts";
 import { unwrapErrors } from "./rows.ts";
 
 const { source: _, version: __, changedAt: ___, ...limits } = getTableColumns(plan);
@@ -60,7 +61,7 @@ async function auditFile(
   const common = { actor: "service", owner: null };
   for (const one of changed) {
     const was = before.get(one.name);
-    const details = { source: "file", limits: planLimitsWritten(one), before: was ? planLimitsWritten(was) : null };
+    const details = { source: "file", limits: limitsShown(one), before: was ? limitsShown(was) : null };
     await appendAuditEntry(tx, at, {
       ...common,
       action: was ? "plan.update" : "plan.create",
@@ -70,7 +71,7 @@ async function auditFile(
   }
   for (const [name, was] of before) {
     if (names.includes(name)) continue;
-    const details = { source: "file", limits: null, before: planLimitsWritten(was) };
+    const details = { source: "file", limits: null, before: limitsShown(was) };
     await appendAuditEntry(tx, at, { ...common, action: "plan.remove", subject: name, details });
   }
 }
