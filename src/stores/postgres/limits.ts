@@ -1,7 +1,6 @@
 /** Changes of limits over SQL (docs/design/usage.md, Limits that change). */
-import { uuidOf } from "../../core/store/ids.ts";
 import type { ChangedLimits, LimitStore } from "../../core/store/plan.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Database } from "./database.ts";
 import { plans } from "./plans.ts";
 
 /** If more subjects than this have changed, the result names none of them. */

@@ -9,7 +9,6 @@ import { amountWritten, appendAuditEntry, creating, detailsOf, storeNow } from "
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor, setCalendar } from "./ledger.ts";
-import { extraUsageChanged } from "./limits.ts";
 import { planMayStand, planStands } from "./managed-plans.ts";
 import { addSuspensionNotice } from "./notices.ts";
 import { changeableOrganization, readOrganization, readOrganizations, setOrganization } from "./organization-change.ts";
@@ -174,7 +173,7 @@ export function organizations(db: Database, isServed: boolean) {
         const capNanos = extra.enabled ? extra.capNanos : row.extraUsageCapNanos;
         if (row.extraUsageEnabled === extra.enabled && row.extraUsageCapNanos === capNanos) return null;
         await setOrganization(tx, row, { extraUsageEnabled: extra.enabled, extraUsageCapNanos: capNanos });
-        await extraUsageChanged(tx, id);
+        await tx.query("select usage_limits_changed(array[$1::uuid])", [row.id]);
         const before = { enabled: row.extraUsageEnabled, cap: amountWritten(row.extraUsageCapNanos) };
         const details = { enabled: extra.enabled, cap: amountWritten(capNanos), before };
         return { action: "organization.extra_usage", details };

@@ -14,7 +14,7 @@ import { budgetShown, setTeam } from "./budgets.ts";
 import { type Changeable, change, changeAnyVersion } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { countInPerson } from "./members.ts";
-import { writeOwn } from "./own-value.ts";
+import { type LimitOwner, writeValue } from "./own-value.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
 import { idIn, pageIn, unwrapErrors } from "./rows.ts";
@@ -152,12 +152,9 @@ interface NewOwn {
 }
 
 /** Sets the own limits of a newly created subject, which has no earlier use. */
-async function limitNew(
-  tx: Transaction,
-  { subject, owner, at, actor }: { subject: string; owner: string; at: Date; actor: string },
-  limits: Budget,
-): Promise<void> {
-  await writeOwn(tx, { subject, owner, at, actor }, limits);
+async function limitNew(tx: Transaction, limited: LimitOwner, limits: Budget): Promise<void> {
+  const { subject, owner, at } = limited;
+  await writeValue(tx, limited, { kind: "own", models: "", to: limits });
   await refreshLimits(tx, owner, [subject]);
   await tx.drizzle.update(usageSubject).set({ summedAt: at }).where(eq(usageSubject.subjectId, subject));
 }
