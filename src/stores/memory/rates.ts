@@ -30,18 +30,12 @@ interface Queue {
   tokens: number;
 }
 
+const emptyQueue = (): Queue => ({ entries: [], head: 0, requests: 0, tokens: 0 });
+
 /** Makes the sliding rates of one process. `now_ms`: a monotonic clock. */
 export function memoryRates(now_ms: () => number): OwnRates {
   const queues = new Map<string, Queue>();
   let swept_ms = now_ms();
-
-  function queueOf(id: string): Queue {
-    const known = queues.get(id);
-    if (known) return known;
-    const queue: Queue = { entries: [], head: 0, requests: 0, tokens: 0 };
-    queues.set(id, queue);
-    return queue;
-  }
 
   /** Removes the queues of subjects without entries once a minute, to free memory. */
   function sweep(at_ms: number): void {
@@ -54,7 +48,7 @@ export function memoryRates(now_ms: () => number): OwnRates {
   }
 
   function prunedQueueOf(id: string, at_ms: number): Queue {
-    const queue = queueOf(id);
+    const queue = queues.getOrInsertComputed(id, emptyQueue);
     prune(queue, at_ms);
     return queue;
   }
@@ -97,7 +91,7 @@ export function memoryRates(now_ms: () => number): OwnRates {
     async read(_, subjects, processes = 1) {
       const at_ms = Math.floor(now_ms());
       return subjects.map(({ id, limits }) => {
-        const queue = queues.get(id) ?? { entries: [], head: 0, requests: 0, tokens: 0 };
+        const queue = queues.get(id) ?? emptyQueue();
         prune(queue, at_ms);
         const count = countOf({ queue, limits, share: limits }, at_ms, null);
         const [requests, tokens] = [count.requests * processes, count.tokens * processes];

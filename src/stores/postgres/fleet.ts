@@ -54,8 +54,7 @@ async function inOneCall<T>(
   work: (lane: Lane) => Promise<T>,
   wait_ms: number,
 ): Promise<T | null> {
-  const held = underWay.get(db) ?? new Map<string, Promise<unknown>>();
-  underWay.set(db, held);
+  const held = underWay.getOrInsertComputed(db, () => new Map());
   const end_ms = performance.now() + wait_ms;
   for (let other = held.get(lock); other; other = held.get(lock)) {
     const left_ms = end_ms - performance.now();

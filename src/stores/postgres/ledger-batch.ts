@@ -70,7 +70,7 @@ export function encodeBatch(commands: readonly Command[]): string[] {
   for (let position = 0; position < commands.length; position++) {
     const command = commands[position]!;
     const names = `${position},${hexOf(command.requestId, "req_")},${organizations.of(command.organizationId)}`;
-    rows[command.verb].push(compositeRow(`${names},${fieldsOf(command, limits.of)}`));
+    rows[command.verb].push(`"(${names},${fieldsOf(command, limits.of)})"`);
   }
   return [
     organizations.array(),
@@ -87,9 +87,7 @@ function numbers<Named>(textOf: (one: Named) => string) {
   const known = new Map<Named, number>();
   return {
     of(one: Named): number {
-      const number = known.get(one) ?? known.size + 1;
-      known.set(one, number);
-      return number;
+      return known.getOrInsertComputed(one, () => known.size + 1);
     },
     array: () => `{${[...known.keys()].map(textOf).join(",")}}`,
   };
@@ -99,7 +97,10 @@ function limitsOf(limits: UsageLimits): string {
   return `{${windowKinds.map((kind) => limits[kind] ?? window_nanos_max).join(",")}}`;
 }
 
-/** The fields of a command as text. To collect them in an array first would take longer than to write them. */
+/**
+ * The fields of a command as text: results of `field`, or plain numbers and hex digits, with commas between them.
+ * To collect them in an array first would take longer than to write them.
+ */
 function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): string {
   switch (command.verb) {
     case "admit": {
@@ -143,14 +144,7 @@ function usage(one: Usage): string {
  * Rows as the argument of a SQL function: one array literal of a composite type, `{"(1,abc,t)","(2,,f)"}`. Measured: 2
  * µs for a row of 18 columns in Postgres, half the time of JSON.
  */
-function compositeArray(rows: readonly string[]): string {
-  let text = "";
-  for (const row of rows) text += text.length === 0 ? row : `,${row}`;
-  return `{${text}}`;
-}
-
-/** A row of the literal. `fields`: results of `field`, or plain numbers and hex digits, with commas between them. */
-const compositeRow = (fields: string) => `"(${fields})"`;
+const compositeArray = (rows: readonly string[]) => `{${rows.join(",")}}`;
 
 function field(value: string | number | boolean | null | undefined): string {
   if (typeof value === "number") return String(value);

@@ -72,10 +72,6 @@ export class RatesCall {
   #placeOf(organizationId: string, { id }: Change["subject"]): number {
     const whole = `${this.#prefix}{${organizationId}}`;
     const key = id.startsWith(standingSubjects.organization) ? whole : `${whole}:${id}`;
-    const known = this.#places.get(key);
-    if (known !== undefined) return known;
-    const place = this.keys.push(key);
-    this.#places.set(key, place);
-    return place;
+    return this.#places.getOrInsertComputed(key, () => this.keys.push(key));
   }
 }

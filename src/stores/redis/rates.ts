@@ -20,7 +20,7 @@ import { RatesCall } from "./rates-call.ts";
 import { ratesScript, type SubjectReply, type TakeReply } from "./rates-script.ts";
 import { type CarriedChanges, type Change, waitingChanges } from "./waiting-changes.ts";
 
-export interface RedisRatesOptions {
+interface RedisRatesOptions {
   /** How long a request waits for an answer, the call before its own included. A later answer is ignored. */
   answer_ms?: number;
   /** How long a correction waits for a request that it can be sent with. */
@@ -58,7 +58,7 @@ export function redisRates(
   const waiting = waitingChanges({
     wait_ms,
     changes_max,
-    async send(_, changes) {
+    async send(changes) {
       await send(new RatesCall(prefix), changes).catch(() => {});
     },
   });

@@ -26,7 +26,7 @@ export interface CarriedChanges {
 }
 
 /** The changes that wait. Those with the same `together` may be sent in one call. */
-export interface WaitingChanges {
+interface WaitingChanges {
   /** Adds changes. Resolves when the call that carries them is over, whether it succeeded or not. */
   add(together: string, changes: readonly Change[]): Promise<void>;
   /** Takes the waiting changes out, for a call that is sent now. */
@@ -35,9 +35,9 @@ export interface WaitingChanges {
   flush(): Promise<void>;
 }
 
-export interface WaitingParts {
+interface WaitingParts {
   /** Sends a call with changes only. Never rejects. */
-  send(together: string, changes: readonly Change[]): Promise<void>;
+  send(changes: readonly Change[]): Promise<void>;
   wait_ms: number;
   /** The most changes that wait for one call. If there are more, the call is sent immediately. */
   changes_max: number;
@@ -53,14 +53,6 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
   const waiting = new Map<string, Batch>();
   let cancel: (() => void) | null = null;
 
-  function batchOf(together: string): Batch {
-    const known = waiting.get(together);
-    if (known) return known;
-    const batch = { changes: [], over: Promise.withResolvers<void>() };
-    waiting.set(together, batch);
-    return batch;
-  }
-
   function take(together: string): CarriedChanges | null {
     const batch = waiting.get(together);
     if (!batch) return null;
@@ -71,7 +63,7 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
   async function depart(together: string): Promise<void> {
     const carried = take(together);
     if (!carried) return;
-    await send(together, carried.changes);
+    await send(carried.changes);
     carried.done();
   }
 
@@ -83,9 +75,9 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
 
   return {
     add(together, changes) {
-      const batch = batchOf(together);
+      const batch = waiting.getOrInsertComputed(together, () => ({ changes: [], over: Promise.withResolvers<void>() }));
       for (const change of changes) include(batch.changes, change);
-      const takesMore = changes.some(isMore);
+      const takesMore = changes.some(({ tokens }) => tokens > 0);
       if (takesMore || batch.changes.length >= changes_max) void depart(together);
       else cancel ??= clock.after(wait_ms, () => void flush());
       return batch.over.promise;
@@ -94,8 +86,6 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
     flush,
   };
 }
-
-const isMore = ({ tokens }: Change) => tokens > 0;
 
 /** Adds a change to the list. Changes of the same entry that several requests share are merged into one. */
 function include(changes: Change[], change: Change): void {

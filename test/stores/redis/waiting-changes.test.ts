@@ -15,7 +15,7 @@ const change = (id: string, number: number, name: string, tokens: number): Chang
 test("changes of one entry are one, and those of other subjects, entries and names stay apart", async () => {
   const sent: (readonly Change[])[] = [];
   const changes = waitingChanges({
-    send: async (_, given) => void sent.push(given),
+    send: async (given) => void sent.push(given),
     wait_ms: 60_000,
     changes_max: 100,
   });
