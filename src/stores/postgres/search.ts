@@ -3,8 +3,9 @@
  * of the primary key.
  */
 import type { FoundThing, SearchedKind, Searching } from "../../admin/store/search.ts";
-import { bare, type IdPrefix, idOf } from "../../core/store/ids.ts";
+import { bare, type IdPrefix } from "../../core/store/ids.ts";
 import type { Querying } from "./database.ts";
+import { shownId } from "./rows.ts";
 
 const prefixes: Record<SearchedKind, IdPrefix> = {
   organization: "org_",
@@ -12,10 +13,6 @@ const prefixes: Record<SearchedKind, IdPrefix> = {
   person: "per_",
   key: "key_",
 };
-
-interface Row extends Omit<FoundThing, "id"> {
-  id: string;
-}
 
 export function searching(db: Querying): Searching {
   return {
@@ -29,11 +26,10 @@ export function searching(db: Querying): Searching {
         personId === undefined ? null : bare(personId, "per_"),
         limit,
       ];
-      const rows = await db.query<Row>(
+      return db.query<FoundThing>(
         statementOf(kinds, range !== null),
         range ? [...places, range.from, range.to] : [...places, text.toLowerCase()],
       );
-      return rows.map((row) => ({ ...row, id: idOf(row.id, prefixes[row.kind]) }));
     },
   };
 }
@@ -107,7 +103,7 @@ function statementOf(kinds: readonly SearchedKind[], isById: boolean): string {
     const { name, organization, detail, texts, from, where } = sources[kind];
     const rank = isById ? "0" : `least(${texts.map(rankOf).join(", ")})`;
     const matches = isById ? "x.id between $4::uuid and $5::uuid" : `${rank} is not null`;
-    return `(select '${kind}' as kind, x.id, ${name} as name, ${organization}::text as organization,
+    return `(select '${kind}' as kind, ${shownId("x.id", prefixes[kind])} as id, ${name} as name, ${organization}::text as organization,
         ${detail}::text as detail, ${rank} as rank, ${place} as place
       from ${from} where ${where} and ${matches} order by rank, name, x.id limit $3)`;
   });
