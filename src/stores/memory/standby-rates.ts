@@ -20,7 +20,7 @@ export function sharedRates(own: OwnRates, processes: () => number): Rates {
   };
 }
 
-export interface StandbyParts {
+interface StandbyParts {
   first: Rates;
   /**
    * The counts of this process alone. `share` checks them against this process's share of the limits while the shared

@@ -73,11 +73,7 @@ export function receipts(db: Pick<Database, "drizzle" | "query">) {
 /** The receipt of a request that has no record, because it was answered with another request's answer. */
 function replayReceipt(row: NoteRow): Receipt {
   return {
-    requestId: idOf(row.requestId, "req_"),
-    organizationId: idOf(row.organizationId, "org_"),
-    keyId: idOf(row.keyId!, "key_"),
-    personId: row.personId === null ? null : idOf(row.personId, "per_"),
-    operation: row.operation as Operation,
+    ...identityOf(row),
     model: row.model!,
     stream: row.stream!,
     createdAt: row.notedAt,
@@ -166,18 +162,24 @@ const blank = {
 function shared(row: RecordRow | HoldRow) {
   return {
     ...blank,
-    requestId: idOf(row.requestId, "req_"),
-    organizationId: idOf(row.organizationId, "org_"),
-    // Only an operator's entry has no key, and such an entry has no receipt.
-    keyId: idOf(row.keyId!, "key_"),
-    personId: row.personId === null ? null : idOf(row.personId, "per_"),
-    operation: row.operation as Operation,
+    ...identityOf(row),
     model: row.model,
     stream: row.stream,
     createdAt: row.admittedAt,
     inputs: row.inputCount,
     prices: pricesOf(row),
     source: row.source,
+  };
+}
+
+function identityOf(row: RecordRow | HoldRow | NoteRow) {
+  return {
+    requestId: idOf(row.requestId, "req_"),
+    organizationId: idOf(row.organizationId, "org_"),
+    // Only an operator's entry has no key, and such an entry has no receipt.
+    keyId: idOf(row.keyId!, "key_"),
+    personId: row.personId && idOf(row.personId, "per_"),
+    operation: row.operation as Operation,
   };
 }
 

@@ -35,7 +35,7 @@ import { report } from "./report.ts";
 import { unwrapErrors } from "./rows.ts";
 import { budgetsNow } from "./standing.ts";
 
-export interface LedgerSettings {
+interface LedgerSettings {
   /** The charge of a lapsed hold: its last checkpoint, or everything that was held. */
   recovery: "checkpoint" | "hold";
   /** The number of connections for batches, on a server. */

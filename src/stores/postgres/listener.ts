@@ -6,7 +6,7 @@ import { gathered } from "../../core/time/clock.ts";
 import type { DatabaseConnection } from "./connection.ts";
 import type { Database } from "./database.ts";
 
-export interface ListenerOptions {
+interface ListenerOptions {
   make(hooks: { lost(): void; notified(channel: string, payload: string): void }): DatabaseConnection;
   /** The wait between two attempts to connect again. */
   retry_ms: number;

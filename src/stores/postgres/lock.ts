@@ -11,7 +11,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { DatabaseError } from "./database-error.ts";
 
-export interface FolderLock {
+interface FolderLock {
   /** Releases the lock. Further calls have no effect. */
   release(): void;
 }

@@ -64,11 +64,7 @@ const changeablePlan: Changeable<KnownPlan, KnownPlan, "of_file"> = {
     return row?.source === "file" ? "of_file" : row;
   },
   read: (tx, { name }) => read(tx, name),
-  bump: (tx, { name, version }) =>
-    tx.drizzle
-      .update(plan)
-      .set({ version: version + 1 })
-      .where(eq(plan.name, name)),
+  bump: (tx, { name }) => tx.query("update plan set version = version + 1 where name = $1", [name]),
   owner: () => null,
   announce: plansChanged,
 };

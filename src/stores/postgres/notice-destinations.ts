@@ -51,13 +51,7 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
         const destination = (await read(tx, uuid, name))!;
         const isNewSecret = settings.form === "json" && (renews || before === null);
         const details = { ...listed(destination), new_secret: isNewSecret, before: before && listed(before) };
-        await appendAuditEntry(tx, at, {
-          actor,
-          action: "notice.set",
-          owner: uuid,
-          subject: owner ?? "fleet",
-          details,
-        });
+        await appendAuditEntry(tx, at, { actor, action: "notice.set", ...of(owner), details });
         return { destination, isNewSecret };
       }),
     removeDestination: (owner, name, actor) =>
@@ -68,14 +62,7 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
         if (!before) return null;
         await tx.query("delete from notice_destination where id = $1", [bare(before.id, "dest_")]);
         const details = { before: listed(before) };
-        const at = await storeNow(tx);
-        await appendAuditEntry(tx, at, {
-          actor,
-          action: "notice.remove",
-          owner: uuid,
-          subject: owner ?? "fleet",
-          details,
-        });
+        await appendAuditEntry(tx, await storeNow(tx), { actor, action: "notice.remove", ...of(owner), details });
         return before;
       }),
     addTest: ({ id, organizationId, name }, actor) =>
@@ -92,9 +79,7 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
            values (gen_random_uuid(), $1, 'notice.test', 'test:' || gen_random_uuid(), '{}', $2, $2) returning id`,
           [own, at],
         );
-        const subject = organizationId ?? "fleet";
-        const owner = uuidOfOwner(organizationId);
-        await appendAuditEntry(tx, at, { actor, action: "notice.test", owner, subject, details: { name } });
+        await appendAuditEntry(tx, at, { actor, action: "notice.test", ...of(organizationId), details: { name } });
         return row!;
       }),
     async outcome(noticeId) {
@@ -113,6 +98,8 @@ const countingTests = `
   from notice where destination_id = $1 and kind = 'notice.test'`;
 
 const uuidOfOwner = (owner: NoticeOwner) => owner && bare(owner, "org_");
+/** The owner and the subject of an audit entry about destinations. */
+const of = (owner: NoticeOwner) => ({ owner: uuidOfOwner(owner), subject: owner ?? "fleet" });
 
 async function lockOwner(tx: Transaction, owner: string | null): Promise<void> {
   if (owner === null) await tx.query("select pg_advisory_xact_lock(hashtextextended('notices of the fleet', 0))");

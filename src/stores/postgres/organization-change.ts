@@ -93,16 +93,13 @@ export async function setOrganization(
   await tx.drizzle.update(organization).set(values).where(eq(organization.id, id));
 }
 
-/** Reads the organization and locks it until the commit. Returns "closed" if the organization is closed. */
-export async function lockOpenOrganization(tx: Transaction, id: string): Promise<OrganizationRow | "closed" | null> {
-  const uuid = uuidOf(id, "org_");
-  if (uuid === null) return null;
-  const [row] = await tx.drizzle.select().from(organization).where(eq(organization.id, uuid)).for("update");
-  return row?.status === "closed" ? "closed" : (row ?? null);
-}
-
 export const changeableOrganization: Changeable<OrganizationRow, Organization, "closed"> = {
-  lock: lockOpenOrganization,
+  async lock(tx, id) {
+    const uuid = uuidOf(id, "org_");
+    if (uuid === null) return null;
+    const [row] = await tx.drizzle.select().from(organization).where(eq(organization.id, uuid)).for("update");
+    return row?.status === "closed" ? "closed" : (row ?? null);
+  },
   read: (tx, { id }) => readOrganization(tx, id),
   bump: (tx, row) => setOrganization(tx, row, { version: row.version + 1 }),
   owner: ({ id }) => id,

@@ -50,10 +50,6 @@ export async function lockPerson(tx: Transaction, id: string): Promise<PersonRow
 export const limitedPerson: Changeable<PersonRow, KnownPerson> = {
   lock: lockPerson,
   read: (tx, { id }) => readPerson(tx, eq(person.id, id)),
-  bump: (tx, { id, version }) =>
-    tx.drizzle
-      .update(person)
-      .set({ version: version + 1 })
-      .where(eq(person.id, id)),
+  bump: (tx, { id }) => tx.query("update person set version = version + 1 where id = $1", [id]),
   owner: () => null,
 };

@@ -18,7 +18,7 @@ import { DatabaseError, faultOf } from "./database-error.ts";
 import type { DatabaseThread } from "./embedded-thread.ts";
 import { parameter } from "./values.ts";
 
-export interface PgliteOptions {
+interface PgliteOptions {
   idle_transaction_ms: number;
   /** Called once the engine is closed, or could not be closed. */
   closed(): void | Promise<void>;
@@ -115,15 +115,10 @@ function sessionOf(thread: DatabaseThread, send: Send): Session {
  * order, so many may be pending; a transaction has the session for itself until it ends. All are served in the order of
  * their arrival.
  */
-interface Turns {
-  /** `send` must send its statement before it returns. */
-  statement<T>(send: () => Promise<T>): Promise<T>;
-  transaction<T>(work: () => Promise<T>): Promise<T>;
-}
-
-function takingTurns(): Turns {
+function takingTurns() {
   let gate: Promise<unknown> = Promise.resolve();
   return {
+    /** `send` must send its statement before it returns. */
     async statement<T>(send: () => Promise<T>): Promise<T> {
       let answer: Promise<T> | undefined;
       const sent = gate.then(() => {
@@ -134,7 +129,7 @@ function takingTurns(): Turns {
       await sent;
       return answer!;
     },
-    transaction(work) {
+    transaction<T>(work: () => Promise<T>): Promise<T> {
       const mine = gate.then(work);
       gate = mine.catch(() => {});
       return mine;

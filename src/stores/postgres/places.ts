@@ -2,7 +2,7 @@
 import { answeredWithin } from "./database.ts";
 
 /** Runs work once a slot is free. Throws DatabaseError `silent` if no slot becomes free within this time. */
-export type Places = <T>(work: () => Promise<T>, wait_ms: number) => Promise<T>;
+type Places = <T>(work: () => Promise<T>, wait_ms: number) => Promise<T>;
 
 export function placesFor(max: number, what: string): Places {
   let free = max;

@@ -19,7 +19,7 @@ export interface Pool {
   close(wait_ms: number): Promise<void>;
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   connections_max: number;
   /** How long a statement or a transaction waits for a connection while transactions occupy all of them. */
   wait_ms: number;

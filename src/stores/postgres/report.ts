@@ -12,6 +12,7 @@ import {
   totalOf,
   type UsageReport,
 } from "../../admin/store/report.ts";
+import { snakeName } from "../../core/schema/codec.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import type { Database, Transaction } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
@@ -65,9 +66,8 @@ const columns: Record<Exclude<ReportGroup, "person">, readonly [name: string, ex
 const ofZone = (unit: "day" | "month", zone: string) =>
   second(`date_trunc('${unit}', s.starts_at at time zone ${zone}::text)`);
 
-/** The column of a measure: `cached_input_nanos` for `cachedInputNanos`. */
-const columnOf = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const sums = [...reportCounts, ...reportCosts].map((name) => [name, columnOf(name)] as const);
+/** The measures with their columns. */
+const sums = [...reportCounts, ...reportCosts].map((name) => [name, snakeName(name)] as const);
 
 /** Costs are selected as text: as numbers, those above 2^53 would be rounded. */
 const sumsWritten = [

@@ -13,7 +13,7 @@ import { hourSpans } from "./request-hours.ts";
 import { holdListed, recordListed, refusalListed, withLate } from "./request-rows.ts";
 import { type FoundRequests, firstId, type Span, uuidAt } from "./request-spans.ts";
 
-export interface RequestListBounds {
+interface RequestListBounds {
   /** The most rows that one statement reads. */
   scanned_max: number;
   /** The time that a page may take: after it, no further statement is sent. */

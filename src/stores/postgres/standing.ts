@@ -99,7 +99,7 @@ export const standingsWithDestination = standingRows(
   "s.organization_id in (select d.organization_id from notice_destination d)",
 );
 
-export interface StandingRow {
+interface StandingRow {
   subject_id: string;
   organization_id: string;
   /**

@@ -113,11 +113,7 @@ export const changeableTeam: Changeable<{ now: StoredTeam; owner: string; versio
     return now && { now, owner, version: now.version };
   },
   read: (tx, { now }) => readTeam(tx, bare(now.id, "team_")),
-  bump: (tx, { now }) =>
-    tx.drizzle
-      .update(team)
-      .set({ version: now.version + 1 })
-      .where(eq(team.id, bare(now.id, "team_"))),
+  bump: (tx, { now }) => tx.query("update team set version = version + 1 where id = $1", [bare(now.id, "team_")]),
   owner: ({ owner }) => owner,
   announce: (tx, { now }) => announceChange(tx, now.organizationId),
 };

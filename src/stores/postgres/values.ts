@@ -25,7 +25,7 @@ function element(value: unknown): string {
   return text === null ? "NULL" : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }
 
-export type Parse = (text: string) => unknown;
+type Parse = (text: string) => unknown;
 
 /** The SQLSTATE numeric_value_out_of_range. */
 const out_of_range = "22003";

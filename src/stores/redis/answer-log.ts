@@ -27,7 +27,7 @@ const removeScript = "return redis.call('UNLINK', KEYS[1])";
 
 type StreamEntry = [id: string, fields: [text: "text", text: string, end: "end", isEnd: "0" | "1"]];
 
-export interface RedisLogOptions {
+interface RedisLogOptions {
   /** How long a log is kept after its last entry. */
   kept_ms(): number;
   /** The prefix of keys. Tests that share one Redis use different ones. */

@@ -21,7 +21,7 @@ export interface RedisConnection {
   close(): void;
 }
 
-export type RunScript = (keys: readonly string[], args: readonly string[]) => Promise<unknown>;
+type RunScript = (keys: readonly string[], args: readonly string[]) => Promise<unknown>;
 
 const connect_ms = 2000;
 const command_ms = 2000;

@@ -162,7 +162,7 @@ type Reply = [
   short: 0 | 1,
 ];
 
-export interface EngineSlotsOptions {
+interface EngineSlotsOptions {
   /** How long an exchange waits for an answer. A later answer is ignored. */
   answer_ms?: number;
   /** The prefix of keys. Tests that share one Redis use different ones. */
