@@ -33,7 +33,6 @@ export class Share {
   #asked_ms = Number.NEGATIVE_INFINITY;
   /** Whether the last exchange that has ended failed. */
   #hasFailed = false;
-  /** When the last exchange failed. */
   #failed_ms = Number.NEGATIVE_INFINITY;
   /** Whether the store stopped answering while the slots were still valid. */
   #isApart = false;

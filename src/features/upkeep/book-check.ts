@@ -6,17 +6,6 @@
 import { repeating } from "../../core/time/clock.ts";
 import type { Books, LedgerDifference } from "./store/books.ts";
 
-export interface BookCheck {
-  /** The number of totals that differed from their records at the last check; NaN before the first. */
-  differences(): number;
-  /**
-   * The number of ended usage windows that the last check could not seal (close, with their final sum); NaN before the
-   * first check.
-   */
-  sealsBehind(): number;
-  stop(): Promise<void>;
-}
-
 const every_ms = 3_600_000;
 const first_ms = 60_000;
 const rolls_every_ms = 60_000;
@@ -27,15 +16,12 @@ export function bookCheck(parts: {
   found: (differences: LedgerDifference[]) => void;
   failed: (cause: unknown) => void;
   times_ms?: { first: number; every: number; rolls: number };
-}): BookCheck {
+}) {
   let differing = Number.NaN;
   let behind = Number.NaN;
   const looks = repeating(look, parts.times_ms ?? { first: first_ms, every: every_ms });
+  const roll = () => parts.ledger.rollUp().catch(parts.failed);
   const rolls = repeating(roll, { every: parts.times_ms?.rolls ?? rolls_every_ms });
-
-  async function roll(): Promise<void> {
-    await parts.ledger.rollUp().catch(parts.failed);
-  }
 
   async function look(): Promise<void> {
     try {
@@ -48,9 +34,14 @@ export function bookCheck(parts: {
     }
   }
 
-  async function stop(): Promise<void> {
-    await Promise.all([looks.stop(), rolls.stop()]);
-  }
-
-  return { differences: () => differing, sealsBehind: () => behind, stop };
+  return {
+    /** The number of totals that differed from their records at the last check; NaN before the first. */
+    differences: () => differing,
+    /**
+     * The number of ended usage windows that the last check could not seal (close, with their final sum); NaN before
+     * the first check.
+     */
+    sealsBehind: () => behind,
+    stop: async () => void (await Promise.all([looks.stop(), rolls.stop()])),
+  };
 }

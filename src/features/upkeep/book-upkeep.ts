@@ -5,12 +5,6 @@
 import { repeating } from "../../core/time/clock.ts";
 import type { Books } from "./store/books.ts";
 
-export interface BookUpkeep {
-  /** The number of coming months that have a partition for their records; NaN before the first run. */
-  monthsAhead(): number;
-  stop(): Promise<void>;
-}
-
 const every_ms = 3_600_000;
 const first_ms = 5_000;
 
@@ -20,7 +14,7 @@ export function bookUpkeep(parts: {
   putOff: (what: string[]) => void;
   failed: (cause: unknown) => void;
   times_ms?: { first: number; every: number };
-}): BookUpkeep {
+}) {
   let ahead = Number.NaN;
   const rounds = repeating(round, parts.times_ms ?? { first: first_ms, every: every_ms });
 
@@ -35,5 +29,9 @@ export function bookUpkeep(parts: {
     }
   }
 
-  return { monthsAhead: () => ahead, stop: rounds.stop };
+  return {
+    /** The number of coming months that have a partition for their records; NaN before the first run. */
+    monthsAhead: () => ahead,
+    stop: rounds.stop,
+  };
 }

@@ -9,13 +9,6 @@ import { within } from "../../core/time/cancellation.ts";
 import { repeating } from "../../core/time/clock.ts";
 import { type Kept, learned_max } from "../../core/usage/input-estimate.ts";
 
-export interface CalibrationSaver {
-  /** Reads the stored values. Never rejects, and takes a second at most. Values that arrive later are still used. */
-  recall(): Promise<void>;
-  /** Writes the unsaved changes, for 3 s at most. Never rejects. */
-  stop(): Promise<void>;
-}
-
 export interface CalibrationSaverSettings {
   write_ms: number;
   /** How long a start waits for the stored values. */
@@ -23,7 +16,7 @@ export interface CalibrationSaverSettings {
   stop_ms: number;
 }
 
-export const calibrationSaverSettings: CalibrationSaverSettings = {
+const calibrationSaverSettings: CalibrationSaverSettings = {
   write_ms: 30_000,
   recall_ms: 1_000,
   stop_ms: 3_000,
@@ -36,7 +29,7 @@ export function calibrationSaver(parts: {
   /** Called once for each outage of the store, however long it lasts. */
   failed: (cause: unknown) => void;
   settings?: Partial<CalibrationSaverSettings>;
-}): CalibrationSaver {
+}) {
   const { store, input, output } = parts;
   const settings = { ...calibrationSaverSettings, ...parts.settings };
   let isAway = false;
@@ -61,12 +54,10 @@ export function calibrationSaver(parts: {
   }
 
   return {
-    async recall() {
-      await within(read(), settings.recall_ms, "the store of calibrations").catch(failed);
-    },
-    async stop() {
-      await within(writes.stop().then(write), settings.stop_ms, "the store of calibrations").catch(failed);
-    },
+    /** Reads the stored values. Never rejects, and takes a second at most. Values that arrive later are still used. */
+    recall: () => within(read(), settings.recall_ms, "the store of calibrations").catch(failed),
+    /** Writes the unsaved changes, for 3 s at most. Never rejects. */
+    stop: () => within(writes.stop().then(write), settings.stop_ms, "the store of calibrations").catch(failed),
   };
 }
 

@@ -5,12 +5,6 @@
 import { repeating } from "../../core/time/clock.ts";
 import type { DatabaseSigns } from "./store/signs.ts";
 
-export interface Watch<State> {
-  /** The last state that was read; `unknown` before the first answer, and while the database is away. */
-  state(): State;
-  stop(): Promise<void>;
-}
-
 const minutely = { first: 1_000, every: 60_000 };
 const unknownSigns: DatabaseSigns = {
   oldestSnapshot_transactions: Number.NaN,
@@ -18,18 +12,22 @@ const unknownSigns: DatabaseSigns = {
   unfrozen_transactions: Number.NaN,
 };
 
-export function databaseWatch(read: () => Promise<DatabaseSigns>, times_ms = minutely): Watch<DatabaseSigns> {
+export function databaseWatch(read: () => Promise<DatabaseSigns>, times_ms = minutely) {
   return watch(read, unknownSigns, times_ms);
 }
 
-export function nearLimitsWatch<Item>(read: () => Promise<Item[]>, times_ms = minutely): Watch<readonly Item[]> {
+export function nearLimitsWatch<Item>(read: () => Promise<Item[]>, times_ms = minutely) {
   return watch<readonly Item[]>(read, [], times_ms);
 }
 
-function watch<State>(read: () => Promise<State>, unknown: State, times_ms: typeof minutely): Watch<State> {
+function watch<State>(read: () => Promise<State>, unknown: State, times_ms: typeof minutely) {
   let last = unknown;
   const rounds = repeating(async () => {
     last = await read().catch(() => unknown);
   }, times_ms);
-  return { state: () => last, stop: rounds.stop };
+  return {
+    /** The last state that was read; `unknown` before the first answer, and while the database is away. */
+    state: () => last,
+    stop: rounds.stop,
+  };
 }

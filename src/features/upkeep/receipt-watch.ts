@@ -10,13 +10,7 @@ import { repeating } from "../../core/time/clock.ts";
 import { RecentReceipts } from "./recent-receipts.ts";
 import type { Confirmed, Look, LostReceipts, ReceiptMemory, StoreServer } from "./store/lost.ts";
 
-export interface ReceiptWatch {
-  /** Runs commands in the ledger, and records the settlements that it confirms. */
-  run: Ledger["run"];
-  /** The timeline of the store at the last check; NaN if unknown. */
-  timeline(): number;
-  stop(): Promise<void>;
-}
+export type ReceiptWatch = ReturnType<typeof receiptWatch>;
 
 export interface Moved {
   from: StoreServer;
@@ -40,7 +34,7 @@ export interface ReceiptWatchParts {
 const kept_max = 20_000;
 const every_ms = 1_000;
 
-export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
+export function receiptWatch(parts: ReceiptWatchParts) {
   const { ledger, store, memory } = parts;
   const kept = new RecentReceipts(kept_max);
   /** How many of the latest receipts have not been written to the outside memory yet. */
@@ -114,13 +108,15 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   }
 
   return {
-    async run(commands) {
+    /** Runs commands in the ledger, and records the settlements that it confirms. */
+    async run(commands: readonly Command[]) {
       const answers = await ledger.run(commands);
       const confirmed = confirmedOf(commands, answers);
       for (const one of confirmed) kept.add(one);
       unremembered += confirmed.length;
       return answers;
     },
+    /** The timeline of the store at the last check; NaN if unknown. */
     timeline: () => place?.timeline ?? Number.NaN,
     async stop() {
       await rounds.stop();

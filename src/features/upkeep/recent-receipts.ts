@@ -37,7 +37,7 @@ export class RecentReceipts {
     return Array.from({ length: wanted }, (_, index) => this.#at(index - wanted));
   }
 
-  /** Forgets all receipts except those of these requests. */
+  /** Forgets the receipts of these requests. */
   forget(requestIds: ReadonlySet<string>): void {
     const kept = this.latest().filter(({ requestId }) => !requestIds.has(requestId));
     this.#next = 0;

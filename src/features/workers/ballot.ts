@@ -4,14 +4,10 @@
  * its log.
  */
 
-export interface Ballot {
-  vote(worker: number, problems: readonly string[]): void;
-  /** Removes a worker that has ended. Its replacement reads the configuration that is then in force. */
-  leave(worker: number): void;
-}
+export type Ballot = ReturnType<typeof ballot>;
 
 /** Begins a vote. `counted`: called once, with all objections. */
-export function ballot(voters: Iterable<number>, wait_ms: number, counted: (problems: string[]) => void): Ballot {
+export function ballot(voters: Iterable<number>, wait_ms: number, counted: (problems: string[]) => void) {
   const open = new Set(voters);
   const problems = new Set<string>();
   let isCounted = false;
@@ -30,11 +26,12 @@ export function ballot(voters: Iterable<number>, wait_ms: number, counted: (prob
     if (open.size === 0) count();
   };
   return {
-    vote(worker, said) {
+    vote(worker: number, said: readonly string[]): void {
       if (!open.has(worker)) return;
       for (const problem of said) problems.add(problem);
       close(worker);
     },
+    /** Removes a worker that has ended. Its replacement reads the configuration that is then in force. */
     leave: close,
   };
 }

@@ -6,7 +6,6 @@ import type { Log } from "../../core/http/log.ts";
 import type { FileRead, Order } from "./messages.ts";
 import { isQuick, pauseAfter } from "./pause.ts";
 
-/** A process that was started. */
 export interface Child {
   send(order: Order): void;
   kill(): void;
@@ -28,7 +27,7 @@ export interface Worker {
   file: FileRead | null;
 }
 
-export interface CrewParts {
+interface CrewParts {
   workers: number;
   start(worker: () => Worker, number: number): Child;
   log: Pick<Log, "event">;
@@ -37,21 +36,9 @@ export interface CrewParts {
   gone(number: number): void;
 }
 
-export interface Crew {
-  serving(): Worker[];
-  serves(worker: Worker, url: string): void;
-  /** The number of workers that ended after they had served. */
-  deaths(): number;
-  stop(signal: NodeJS.Signals): void;
-  /** Resolves with the URL when every worker serves or has tried to start; null if none can start. */
-  began: Promise<string | null>;
-  /** The exit code of the node, when no worker is left. */
-  ended: Promise<number>;
-}
-
 type End = Awaited<Child["ended"]>;
 
-export function crew(parts: CrewParts): Crew {
+export function crew(parts: CrewParts) {
   const { workers, log, now_ms } = parts;
   const running = new Map<number, Worker>();
   /** The key is a worker's number; the value is how many of its processes in a row ended soon after their start. */
@@ -137,7 +124,7 @@ export function crew(parts: CrewParts): Crew {
   start(1);
   return {
     serving: () => [...running.values()].filter(({ serving_ms }) => serving_ms !== null),
-    serves(worker, at) {
+    serves(worker: Worker, at: string): void {
       worker.serving_ms = now_ms();
       unstarted.delete(worker.number);
       log.event("info", "worker_serving", { worker: worker.number });
@@ -146,8 +133,9 @@ export function crew(parts: CrewParts): Crew {
       if (isFirst) for (let number = 2; number <= workers; number++) start(number);
       attempted(worker.number);
     },
+    /** The number of workers that ended after they had served. */
     deaths: () => deaths,
-    stop(signal) {
+    stop(signal: NodeJS.Signals): void {
       isStopping = true;
       clearPauses();
       for (const { serving_ms, child } of running.values()) {
@@ -157,7 +145,9 @@ export function crew(parts: CrewParts): Crew {
       }
       if (running.size === 0) ended.resolve(exitCode);
     },
+    /** Resolves with the URL when every worker serves or has tried to start; null if none can start. */
     began: began.promise,
+    /** The exit code of the node, when no worker is left. */
     ended: ended.promise,
   };
 }

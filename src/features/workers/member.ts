@@ -4,9 +4,8 @@
 
 import type { Format, Told } from "../../core/http/observer.ts";
 import type { RouteView } from "../../core/routing/view.ts";
-import type { NodeIdentity } from "../../core/store/fleet.ts";
 import { within } from "../../core/time/cancellation.ts";
-import type { FileRead, NodeState, Order, StartParts, Word, WorkerRoute } from "./messages.ts";
+import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";
 import { surplusOf } from "./surplus.ts";
 
 const sample_ms = 100;
@@ -14,7 +13,6 @@ const samples_per_word = 10;
 /** How long a worker waits for the supervisor's answer: longer than the supervisor waits for the other workers. */
 const answer_ms = 5000;
 
-/** The channel to the supervisor. */
 export interface Channel {
   send(word: Word): void;
   onOrder(take: (order: Order) => void): void;
@@ -23,7 +21,7 @@ export interface Channel {
 }
 
 /** The values that a serving process reports about itself. */
-export interface Own {
+interface Own {
   /** The reason why the process cannot admit requests; null if it can. */
   problem(): string | null;
   openCount(): number;
@@ -31,41 +29,13 @@ export interface Own {
   routes(): RouteView[];
 }
 
-export interface Member {
-  number: number;
-  /** The identity of the node, the same for all workers. */
-  identity: NodeIdentity;
-  workers: number;
-  port: number;
-  operatorPort: number | null;
-  /** Whether other workers serve, so that this one is replaced if it cannot start. */
-  isReplaced: boolean;
-  /** The contents of sluice.yaml at the start or at the last reload. */
-  file(): FileRead;
-  startParts: StartParts;
-  /** The metrics of all workers, for a client whose request reached this worker. */
-  metrics(format: Format): Promise<string>;
-  routes(): Promise<WorkerRoute[]>;
-  node(): NodeState;
-  /** Whether the connection of this answer should be closed, so that its client may connect to another worker. */
-  shedsConnection(): boolean;
-  onReload(reload: () => void): void;
-  /**
-   * Proposes a new configuration. Resolves with the objections of all workers; if there are none, all workers apply it.
-   */
-  agree(problems: readonly string[]): Promise<readonly string[]>;
-  /** Starts the reports to the supervisor. */
-  serving(url: string, own: Own): void;
-  /** Resolves with the signal to stop. If called again, resolves when requests must not be waited for any longer. */
-  stopAsked(): Promise<NodeJS.Signals>;
-  isAlone(): boolean;
-}
+export type Member = Awaited<ReturnType<typeof joinNode>>;
 
 /**
  * Resolves when the supervisor has sent the configuration for the start. `signalled`: resolves with a signal that this
  * process itself gets.
  */
-export async function joinNode(number: number, channel: Channel, signalled: Promise<NodeJS.Signals>): Promise<Member> {
+export async function joinNode(number: number, channel: Channel, signalled: Promise<NodeJS.Signals>) {
   const begun = Promise.withResolvers<Extract<Order, { order: "begin" }>>();
   const stopped = Promise.withResolvers<NodeJS.Signals>();
   const hurried = Promise.withResolvers<NodeJS.Signals>();
@@ -132,26 +102,34 @@ export async function joinNode(number: number, channel: Channel, signalled: Prom
     workers,
     port,
     operatorPort,
+    /** Whether other workers serve, so that this one is replaced if it cannot start. */
     isReplaced,
+    /** The contents of sluice.yaml at the start or at the last reload. */
     file: () => file,
     startParts,
-    metrics: async (format) => (await ask(format)) as string,
+    /** The metrics of all workers, for a client whose request reached this worker. */
+    metrics: async (format: Format) => (await ask(format)) as string,
     routes: async () => (await ask("routes")) as WorkerRoute[],
     node: () => node,
-    shedsConnection() {
+    /** Whether the connection of this answer should be closed, so that its client may connect to another worker. */
+    shedsConnection(): boolean {
       if (surplus === 0) return false;
       surplus -= 1;
       return true;
     },
-    onReload: (reload) => void reloads.push(reload),
-    async agree(problems) {
+    onReload: (reload: () => void) => void reloads.push(reload),
+    /**
+     * Proposes a new configuration. Resolves with the objections of all workers; if there are none, all workers apply
+     * the configuration.
+     */
+    async agree(problems: readonly string[]): Promise<readonly string[]> {
       const round = rounds.shift()!;
       if (!isAlone) channel.send({ word: "vote", round, problems });
       const verdict = await verdicts.get(round)!.promise;
       verdicts.delete(round);
       return verdict;
     },
-    serving(url, itself) {
+    serving(url: string, itself: Own): void {
       own = itself;
       channel.send({ word: "serving", url });
       let [sum, samples] = [0, 0];
@@ -165,6 +143,7 @@ export async function joinNode(number: number, channel: Channel, signalled: Prom
       }, sample_ms);
       sampling.unref();
     },
+    /** Resolves with the signal to stop. If called again, resolves when requests must not be waited for any longer. */
     stopAsked: () => (stops++ === 0 ? stopped.promise : hurried.promise),
     isAlone: () => isAlone,
   };

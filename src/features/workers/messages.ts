@@ -38,7 +38,6 @@ export interface NodeState {
 /** A route as one worker sees it: breakers, queues and connections belong to a process. */
 export type WorkerRoute = RouteView & { worker: number };
 
-/** Messages from the supervisor. */
 export type Order =
   | {
       order: "begin";
@@ -61,7 +60,6 @@ export type Order =
   /** Stop immediately, without waiting for requests. */
   | { order: "hurry" };
 
-/** Messages from a worker. */
 export type Word =
   | { word: "here" }
   | { word: "serving"; url: string }

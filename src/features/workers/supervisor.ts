@@ -19,12 +19,11 @@ const silence_s_max = 30;
 /** A worker that has been silent for this many seconds counts as not ready: its clients may have to wait. */
 const silence_s_ready = 5;
 
-export interface SupervisorParts {
+interface SupervisorParts {
   identity: NodeIdentity;
   workers: number;
   port: number;
   operatorPort: number | null;
-  /** Reads the contents of sluice.yaml now. */
   readFile(): FileRead;
   startParts: StartParts;
   /** Called with each file that all workers have applied. */
@@ -32,35 +31,19 @@ export interface SupervisorParts {
   start(worker: number, hear: (word: Word) => void): Child;
   log: Pick<Log, "event">;
   now_ms(): number;
-  /** Merges the metrics of the workers into one text. */
   metrics: Merger;
 }
 
-export interface Merger {
+interface Merger {
   /**
    * The merged text. `told`: the metrics of each worker; null: the worker did not answer, and its last known counts are
    * used.
    */
   text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string>;
-  /** Records that a worker has ended. */
   gone(worker: number): void;
 }
 
-export interface Supervisor {
-  /**
-   * Resolves with the URL when every worker serves or has tried to start; null if none can start, and `ended` has the
-   * exit code.
-   */
-  began: Promise<string | null>;
-  /** Lets all workers read the configuration file again, and apply it or keep the old one. */
-  reload(): void;
-  /** Lets the workers drain. If it is called again, the workers stop immediately. */
-  stop(signal: NodeJS.Signals): void;
-  /** The exit code of the node, when no worker is left. */
-  ended: Promise<number>;
-}
-
-export function supervisor(parts: SupervisorParts): Supervisor {
+export function supervisor(parts: SupervisorParts) {
   const { identity, workers, port, operatorPort, startParts, log, now_ms } = parts;
   const telling = askingAll(parts.metrics);
   const all = crew({
@@ -124,8 +107,10 @@ export function supervisor(parts: SupervisorParts): Supervisor {
   return {
     began: all.began,
     ended: all.ended,
+    /** Lets all workers read the configuration file again, and apply it or keep the old one. */
     reload: reloading.reload,
-    stop(signal) {
+    /** Lets the workers drain. If `stop` is called again, the workers stop immediately. */
+    stop(signal: NodeJS.Signals): void {
       if (isStopping) toAll({ order: "hurry" }, all.serving());
       else all.stop(signal);
       isStopping = true;

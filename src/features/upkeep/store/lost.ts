@@ -3,7 +3,6 @@
  * docs/design/metering.md, A store that wakes up in the past.
  */
 
-/** A settlement that the store confirmed. */
 export interface Confirmed {
   requestId: string;
   organizationId: string;
