@@ -89,7 +89,7 @@ function whyNoFleet({ upstreams, storage: { databaseUrl, redisUrl } }: Configura
 const needsSecretKey =
   "identity.issuers needs SLUICE_SECRET_KEY, which is not set; make one with openssl rand -base64 32, the same for all nodes";
 
-const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
+export const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
 
 /**
  * The reason why there can be no console; null: there can. The console's sessions are bound to its address, which must

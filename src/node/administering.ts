@@ -17,7 +17,7 @@ import { compact } from "../core/protocol/json.ts";
 import { operatorAuthentication } from "../features/identity/operator.ts";
 import { administration, administrationStores } from "../stores/postgres/administration.ts";
 import type { Database } from "../stores/postgres/database.ts";
-import { sealingOf } from "./sealing.ts";
+import { randomBytes, sealingOf } from "./sealing.ts";
 import { trying } from "./trying.ts";
 
 interface AdministrationDependencies extends Pick<ManagementOptions, "ledger" | "refused"> {
@@ -77,7 +77,7 @@ export function administering(parts: AdministrationDependencies, version: string
       ...compact({ configuration: parts.configuration }),
       now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),
-      random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+      random: randomBytes,
       changed: async (id) => changed(id),
     });
   };

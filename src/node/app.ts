@@ -86,7 +86,11 @@ export type RoutingDependencies = FrameDependencies & ConnectionDependencies;
 /** Mounts operations: each with its scope, its guards and its description. */
 export function mount(dependencies: NodeDependencies, mounted: readonly Operation[], mounting: Mounting = {}) {
   const serve = (operation: Operation) => serveOperation(dependencies, operation);
-  return routed(dependencies, mounted, { ...mounting, serve, nowhere: unknownPath(firstAtEach(mounted)) });
+  return routed(dependencies, mounted, {
+    ...mounting,
+    serve,
+    nowhere: unknownPath(atEachPath(mounted).map(([first]) => first)),
+  });
 }
 
 /** Routes each request to the operation at its method and path. */
@@ -141,10 +145,6 @@ export function routed(
 
 function atEachPath(mounted: readonly Operation[]): [Operation, ...Operation[]][] {
   return [...Map.groupBy(mounted, ({ path }) => path).values()] as [Operation, ...Operation[]][];
-}
-
-function firstAtEach(mounted: readonly Operation[]): Operation[] {
-  return atEachPath(mounted).map(([first]) => first);
 }
 
 /** The methods of an operation. HEAD is handled like GET, so that its headers and its length are the same. */

@@ -3,6 +3,7 @@
 import type { ConsoleFiles } from "../admin/console/files.ts";
 import type { ConsoleLinking } from "../admin/management/context.ts";
 import type { ServerSettings } from "../config/configuration.ts";
+import { loopbackHosts } from "../config/load.ts";
 import { unknownCredentials } from "../core/auth/unknown-credentials.ts";
 import { freePort } from "../core/http/listen.ts";
 import type { Upstream } from "../core/upstream/target.ts";
@@ -15,6 +16,7 @@ import { operatorSessions } from "../stores/postgres/operator-sessions.ts";
 import { operators } from "../stores/postgres/operators.ts";
 import type { Administering } from "./administering.ts";
 import { disposable, type Foundation } from "./foundation.ts";
+import { randomBytes } from "./sealing.ts";
 import { unknownLimitsOf } from "./signing-in.ts";
 
 export interface ConsoleSettings {
@@ -30,29 +32,26 @@ interface Listening {
   service: string | null;
 }
 
-const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
-
-interface ConsoleDependencies {
+interface ConsoleDependencies extends Pick<Administering, "typedToken"> {
   people: IdentityParts | null;
   files: ConsoleFiles;
 }
 
 export function startConsole(
   { serving, settings, outage }: Foundation,
-  { people, files, typedToken }: ConsoleDependencies & Pick<Administering, "typedToken">,
+  { people, files, typedToken }: ConsoleDependencies,
 ) {
   const { database, configuration } = serving;
   const ending = new AsyncDisposableStack();
   const { server, limits } = settings;
   const listening: Listening = { console: null, service: null };
-  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
   const publicUrl = () => configuration.current().identity?.consoleUrl ?? null;
   /**
    * Whether the console is only for this machine: with the embedded database, without a public URL, and on loopback.
    */
   const isLocal =
     database.kind === "pglite" && publicUrl() === null && loopbackHosts.includes(server.console?.host ?? "127.0.0.1");
-  const links = isLocal ? consoleLinks(random, () => performance.now()) : null;
+  const links = isLocal ? consoleLinks(randomBytes, () => performance.now()) : null;
   const parts: ConsoleParts = {
     people,
     sessions: operatorSessions(database),
@@ -66,7 +65,7 @@ export function startConsole(
     serviceUrl: () => configuration.current().identity?.serviceUrl ?? listening.service ?? "",
     // Failed attempts from one address are counted together, for sign-ins of people and of operators.
     unknown: people?.unknown ?? unknownCredentials(unknownLimitsOf(limits), () => performance.now()),
-    random,
+    random: randomBytes,
   };
   const rounds = forgetting({
     forget: async () => (await parts.sessions.forget(consoleLife(parts))) >= 1000,

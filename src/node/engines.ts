@@ -7,7 +7,7 @@ import { queues } from "../core/routing/queues.ts";
 import { Drained, type DrainSeen, forgetOthers, replicas } from "../core/routing/replicas.ts";
 import type { EngineSlots } from "../core/store/engine-slots.ts";
 import { repeating } from "../core/time/clock.ts";
-import { client, type Stray } from "../core/upstream/http1/client.ts";
+import { client } from "../core/upstream/http1/client.ts";
 import { ReadPauses } from "../core/upstream/http1/read-pauses.ts";
 import { checks } from "../features/probing/checks.ts";
 import { loads } from "../features/probing/loads.ts";
@@ -77,9 +77,11 @@ export function engines({
   const one = {
     client: client({
       pauses,
-      strayed(stray) {
-        strayed?.(stray.upstream);
-        logStray(log, stray);
+      // The log has one line for each time that the engine's connections stop being reused: the engine may send data
+      // beyond the answer to a request with every answer.
+      strayed({ upstream, replica, isFirst }) {
+        strayed?.(upstream);
+        if (isFirst) log.event("error", "upstream_stray_answer", { upstream, ...(replica ? { replica } : {}) });
       },
     }),
     health: health(),
@@ -142,12 +144,4 @@ export function engines({
       ),
   };
   return disposable(made, ending);
-}
-
-/**
- * Logs a stray answer (data beyond the answer to a request), once for each time that the engine's connections stop being
- * reused: the engine may send stray data with every answer.
- */
-function logStray(log: Log, { upstream, replica, isFirst }: Stray): void {
-  if (isFirst) log.event("error", "upstream_stray_answer", { upstream, ...(replica ? { replica } : {}) });
 }

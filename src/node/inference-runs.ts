@@ -11,7 +11,7 @@ import { LesserDialects } from "../core/usage/attempt-request.ts";
 import { Attempts, type AttemptsParts } from "../core/usage/attempts.ts";
 import type { InputEstimate } from "../core/usage/input-estimate.ts";
 import type { OutputCalibration } from "../core/usage/output-calibration.ts";
-import type { Attempted, Ended, RunRequest } from "../core/usage/record.ts";
+import type { Attempted, RunRequest } from "../core/usage/record.ts";
 import { type Runs, runs } from "../core/usage/run.ts";
 import type { Tokenizing } from "../core/usage/tally.ts";
 import type { Traces } from "../core/usage/traces.ts";
@@ -80,7 +80,9 @@ export function inferenceRuns(parts: InferenceDependencies): Runs {
       ended(ended) {
         metrics.inference(ended, ended.traceId);
         traces?.inference(ended);
-        if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
+        const { requestId, model, reportRejected } = ended;
+        // The line does not name the engine; `sluice request show` does.
+        if (reportRejected) log.event("warn", "report_rejected", { request_id: requestId, model, ...reportRejected });
       },
     },
     open(attemptRequest) {
@@ -158,8 +160,3 @@ function attemptRecord(
   };
 }
 const hour_ms = 3_600_000;
-
-/** The usage report that was rejected, for the log. It does not name the engine; `request show` does. */
-function reportShown({ requestId, model, reportRejected }: Ended) {
-  return { request_id: requestId, model, ...reportRejected };
-}

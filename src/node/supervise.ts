@@ -5,7 +5,6 @@ import { ConfigurationError } from "../config/problem.ts";
 import { startPartsOf } from "../config/reload.ts";
 import { type MachineRoom, tooSmall } from "../config/workers.ts";
 import { freePort } from "../core/http/listen.ts";
-import type { Log } from "../core/http/log.ts";
 import { systemClock } from "../core/time/clock.ts";
 import { logTo } from "../features/telemetry/log.ts";
 import { merger } from "../features/telemetry/merged.ts";
@@ -32,7 +31,9 @@ interface Supervising {
 export async function supervise(parts: Supervising): Promise<number> {
   const { workers, configuration, readFile } = parts;
   let settings = configuration.log;
-  const log = logOf(() => settings);
+  // A line of this log has the field `worker` only if the line is about a worker.
+  const write = (text: string) => void process.stderr.write(text);
+  const log = logTo({ write, clock: systemClock(), settings: () => settings });
   const { server } = configuration;
   const notice = tooSmall(workers, parts.room);
   if (notice !== null) log.event("warn", "notice", { notice });
@@ -72,11 +73,6 @@ export async function supervise(parts: Supervising): Promise<number> {
   await Promise.all(written);
   log.flush();
   return code;
-}
-
-/** The supervisor's log. A line has the field `worker` only if it is about a worker. */
-function logOf(settings: () => Configuration["log"]): Log {
-  return logTo({ write: (text) => void process.stderr.write(text), clock: systemClock(), settings });
 }
 
 function started(command: string[], env: NodeJS.ProcessEnv, hear: (word: Word) => void) {

@@ -3,7 +3,7 @@
  * the reason to the log.
  */
 
-import type { Configuration, ServerSettings } from "../config/configuration.ts";
+import type { Configuration } from "../config/configuration.ts";
 import { configurationHash } from "../config/hash.ts";
 import { unreadBodies, unreadLimits } from "../core/body/unread.ts";
 import { lifecycle } from "../core/http/frame.ts";
@@ -55,10 +55,11 @@ export function beginWaiting(configuration: Configuration, member: Member | null
 
 function listening(configuration: Configuration, member: Member | null, log: Log, problem: () => string) {
   const settings = settingsOf(configuration, member);
-  const { limits } = settings;
+  const { limits, server: given } = settings;
   // For workers, the supervisor has already checked that the ports are free.
-  const checked = member ? null : { port: freePort(settings.server), operatorPort: freeOperatorPort(settings.server) };
-  const server = checked ? withPorts(settings.server, checked) : settings.server;
+  const server = member
+    ? given
+    : withPorts(given, { port: freePort(given), operatorPort: given.operator && freePort(given.operator) });
   if (!member && server.console) freePort(server.console);
   const identity = server.tls ? identityIn(server.tls) : null;
   const life = lifecycle();
@@ -86,5 +87,3 @@ function listening(configuration: Configuration, member: Member | null, log: Log
     handOver: async () => void (await Promise.all([api.refuse(), operators?.refuse()])),
   };
 }
-
-const freeOperatorPort = ({ operator }: ServerSettings) => operator && freePort(operator);

@@ -1,7 +1,7 @@
 /**
  * The requests that a node sends itself to warm up, and their answers: the examples of the contract, in every protocol.
  */
-import { type Example, jsonType, type Operation } from "../core/operations/operation.ts";
+import { jsonType, type Operation } from "../core/operations/operation.ts";
 import type { Catalog, CatalogModel } from "../core/routing/catalog.ts";
 import { yieldToEventLoop } from "../core/time/turns.ts";
 import { exampleModel } from "../features/openapi/contract-model.ts";
@@ -16,28 +16,26 @@ export interface Ask {
 const metered: readonly Operation[] = operations.filter((one) => one.metered !== undefined);
 
 /**
- * Makes the requests from all examples of all protocols, streamed and not. Each is sent for one model of every kind of
- * engine; an example that no model can answer is left out.
+ * Makes the requests from all examples for chat models of all protocols, streamed and not; operations for other models
+ * have much less to warm up. Each is sent for one model of every kind of engine; an example that no model can answer is
+ * left out.
  */
 export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
   const protocolOf = ({ routes }: CatalogModel) => routes[0]!.upstream.protocol;
   const kinds = [...Map.groupBy(models.values(), protocolOf).values()];
   return metered.flatMap(({ examples }) =>
-    examples.filter(isOfChat).flatMap(({ needs, contentType, request }) =>
-      kinds.flatMap((alike) => {
-        const model = exampleModel(alike, { needs });
-        if (model === null) return [];
-        const { path, headers = {}, body } = request(model);
-        const streams = contentType === jsonType ? [false, true] : [true];
-        return streams.map((stream) => ({ path, headers, body: JSON.stringify({ ...(body as object), stream }) }));
-      }),
-    ),
+    examples
+      .filter(({ kind = "chat" }) => kind === "chat")
+      .flatMap(({ needs, contentType, request }) =>
+        kinds.flatMap((alike) => {
+          const model = exampleModel(alike, { needs });
+          if (model === null) return [];
+          const { path, headers = {}, body } = request(model);
+          const streams = contentType === jsonType ? [false, true] : [true];
+          return streams.map((stream) => ({ path, headers, body: JSON.stringify({ ...(body as object), stream }) }));
+        }),
+      ),
   );
-}
-
-/** Whether the example is for a chat model. Operations for other models have much less to warm up. */
-function isOfChat({ kind = "chat" }: Example): boolean {
-  return kind === "chat";
 }
 
 /**

@@ -8,7 +8,6 @@ const chat = ["openai-chat"] as const;
 
 const helloStreamed = (engine: Asking) => engine.once("hello, streamed", () => engine.put({ stream: true }));
 const counting = says("Count.");
-const counted = (engine: Asking) => engine.once("count", () => engine.put({ turns: [counting] }));
 
 const text: CheckQuestion = {
   name: "text",
@@ -77,7 +76,7 @@ const stop: CheckQuestion = {
   does: "ends an answer before a stop sequence",
   protocols: ["openai-chat", "anthropic-messages"],
   ask: async (engine) => {
-    const whole = await counted(engine);
+    const whole = await engine.put({ turns: [counting] });
     const words = answerText(whole).trim().split(/\s+/);
     const word = words.slice(2).find((one) => one.length > 2 && words.indexOf(one) > 1);
     if (word === undefined) return unanswered(whole) ?? unknown("its answer has too few words");

@@ -9,15 +9,12 @@ import { plainCount, type Report, reportOf } from "../../core/protocol/report.ts
  */
 export function inputReport(usage: unknown, texts: readonly (string | readonly number[])[]): Report | null {
   if (!isObject(usage)) return null;
-  const prompt = [usage.prompt_tokens, usage.input_tokens, usage.total_tokens].map(plainCount).find(isCounted);
+  const counts = [usage.prompt_tokens, usage.input_tokens, usage.total_tokens].map(plainCount);
+  const prompt = counts.find((count) => count !== undefined && count !== null && count !== 0);
   if (prompt === undefined || isCharacters(prompt, texts)) return null;
   const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
   const values = { prompt, cached: details.cached_tokens, written: undefined, output: 0, reasoning: undefined };
   return reportOf(values, { inclusive: true });
-}
-
-function isCounted(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== 0;
 }
 
 /** Texts shorter than this may really have as many tokens as characters. */

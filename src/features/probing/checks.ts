@@ -34,7 +34,9 @@ export function checks({ client, health, upstreams, now_ms, turned, clock }: Che
   const known = new Map<string, Checked>();
 
   function look(): void {
-    const due = new Map(upstreams().flatMap((one) => (isChecked(one) ? [[endpointOf(one), one] as const] : [])));
+    const due = new Map(
+      upstreams().flatMap((one) => (one.check && one.address !== null ? [[endpointOf(one), one] as const] : [])),
+    );
     for (const [endpoint, { failures, upstream }] of known) {
       if (due.has(endpoint)) continue;
       known.delete(endpoint);
@@ -72,10 +74,6 @@ export function checks({ client, health, upstreams, now_ms, turned, clock }: Che
   }
 
   return repeating(async () => look(), { first: 0, every: () => (known.size > 0 ? tick_ms : idle_ms) }, clock);
-}
-
-function isChecked({ check, address }: Upstream): boolean {
-  return check !== undefined && address !== null;
 }
 
 async function isWell(client: CheckParts["client"], upstream: Upstream, { path }: HealthCheck): Promise<boolean> {

@@ -26,7 +26,9 @@ export function loads({ client, health, upstreams, now_ms, clock }: LoadParts): 
   const next_ms = new Map<string, number>();
 
   function look(): void {
-    const due = new Map(upstreams().flatMap((one) => (isRead(one) ? [[endpointOf(one), one] as const] : [])));
+    const due = new Map(
+      upstreams().flatMap((one) => (one.load && one.address !== null ? [[endpointOf(one), one] as const] : [])),
+    );
     for (const endpoint of next_ms.keys()) {
       if (due.has(endpoint)) continue;
       next_ms.delete(endpoint);
@@ -51,10 +53,6 @@ export function loads({ client, health, upstreams, now_ms, clock }: LoadParts): 
   }
 
   return repeating(async () => look(), { first: 0, every: () => (next_ms.size > 0 ? tick_ms : idle_ms) }, clock);
-}
-
-function isRead({ load, address }: Upstream): boolean {
-  return load !== undefined && address !== null;
 }
 
 async function read(

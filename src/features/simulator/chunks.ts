@@ -91,7 +91,7 @@ function* inTurn<Item>(rows: Generator<Item>[]): Generator<Item> {
 function* choiceSteps(choice: Choice, index: number, options: ChunkOptions): Generator<Step> {
   const { quirks, finishes } = options;
   const step = (delta: Json, tokens: number, logprobs: Json | null = null): Step => ({
-    choice: { index, delta: quirks.has("empties") ? emptied(delta) : delta, logprobs, finish_reason: null },
+    choice: { index, delta: quirks.has("empties") ? { ...empties, ...delta } : delta, logprobs, finish_reason: null },
     tokens,
   });
   const finish_reason = finishes ? choice.finish : null;
@@ -115,9 +115,7 @@ export function contentBefore(choice: Choice): "" | null {
   return !kinds.includes("text") && (kinds.includes("call") || kinds.includes("refusal")) ? null : "";
 }
 
-function emptied(delta: Json): Json {
-  return { role: "assistant", content: null, tool_calls: [], ...delta };
-}
+const empties: Json = { role: "assistant", content: null, tool_calls: [] };
 
 type Delta = [delta: Json, tokens: number, logprobs: Json | null];
 
