@@ -4,6 +4,7 @@
 // model that was used only in the first month.
 
 import type { Lane } from "../src/stores/postgres/database.ts";
+import { monthsOf } from "./scale-fill.ts";
 
 export const months = 13;
 const chunk = 250_000;
@@ -20,14 +21,7 @@ export async function fillRequests(lane: Lane, records: number, organizations = 
     select ${uuidFor("organization", "n")}, 'org-' || n, 'Bench', null, '2025-01-01Z' from generate_series(0, $1::integer - 1) n`,
     [organizations],
   );
-  const spans = await lane.query<{ starts: Date; ends: Date; name: string }>(
-    `select starts at time zone 'UTC' as starts,
-       least(starts + interval '1 month', date_trunc('minute', now() at time zone 'UTC')) at time zone 'UTC' as ends,
-       'usage_record_' || to_char(starts, 'YYYY_MM') as name
-     from generate_series(date_trunc('month', now() at time zone 'UTC') - make_interval(months => $1 - 1),
-       now() at time zone 'UTC', interval '1 month') starts`,
-    [months],
-  );
+  const spans = await monthsOf(lane, months);
   const length_ms = spans.at(-1)!.ends.getTime() - spans[0]!.starts.getTime();
   const restoring = await withoutRollUpKey(lane, "usage_hour");
   await lane.query("alter table usage_hour set unlogged");

@@ -4,7 +4,7 @@
 
 import type { Lane } from "../src/stores/postgres/database.ts";
 
-export interface Filling {
+interface Filling {
   records: number;
   organizations: number;
 }
@@ -16,20 +16,25 @@ const chunk = 200_000;
 /** The ID of the n-th organization, as an SQL expression. Other code can compute the same ID. */
 export const organizationOf = "md5('organization ' || n)::uuid";
 
+/** The last `count` months until now, each with the name of the table of its records. */
+export function monthsOf(lane: Lane, count: number) {
+  return lane.query<{ starts: Date; ends: Date; name: string }>(
+    `select starts at time zone 'UTC' as starts,
+       least(starts + interval '1 month', date_trunc('minute', now() at time zone 'UTC')) at time zone 'UTC' as ends,
+       'usage_record_' || to_char(starts, 'YYYY_MM') as name
+     from generate_series(date_trunc('month', now() at time zone 'UTC') - make_interval(months => $1 - 1),
+       now() at time zone 'UTC', interval '1 month') starts`,
+    [count],
+  );
+}
+
 export async function fill(lane: Lane, { records, organizations }: Filling): Promise<void> {
   await lane.query(
     `insert into organization (id, slug, name, plan, anchor_at)
      select ${organizationOf}, 'org-' || n, 'Bench', 'scale', '2025-01-01Z' from generate_series(0, $1 - 1) n`,
     [organizations],
   );
-  const spans = await lane.query<{ starts: Date; ends: Date; name: string }>(
-    `select starts at time zone 'UTC' as starts,
-       least(starts + interval '1 month', date_trunc('minute', now() at time zone 'UTC')) at time zone 'UTC' as ends,
-       'usage_record_' || to_char(starts, 'YYYY_MM') as name
-     from generate_series(date_trunc('month', now() at time zone 'UTC') - make_interval(months => $1 - 1),
-       now() at time zone 'UTC', interval '1 month') starts`,
-    [months],
-  );
+  const spans = await monthsOf(lane, months);
   const length_ms = spans.at(-1)!.ends.getTime() - spans[0]!.starts.getTime();
   let done = 0;
   for (const { starts, ends, name } of spans) {
