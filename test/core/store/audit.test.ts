@@ -4,11 +4,11 @@
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit } from "../../../src/core/store/ledger.ts";
-import { adjust, ledger } from "../../../src/stores/postgres/ledger.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { allRead, emptyBooks, isAllRead, onOldServer, restoredElsewhere } from "./books.ts";
-import { admitOf, expectChecked, hours, ledgerForTests, newHex, noon, requestIdAt, settleOf } from "./ledger-stores.ts";
+import { admitOf, expectChecked, hours, ledgerForTests, noon, requestIdAt, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -212,16 +212,6 @@ describe.each(databaseKinds(import.meta.path))("the audit on %s", (name) => {
     await moveOn(6);
     expect(await audited()).toMatchObject({ differing: 0 });
     expect(await seals()).toEqual([sessionSeal(321, 3)]);
-  });
-
-  test("an operator's entry is a record like others", async () => {
-    await served(5);
-    await audited();
-    await adjust(store.db, `req_${newHex()}`, organization, "session", 20);
-    await agrees();
-    await moveOn(6);
-    expect(await audited()).toMatchObject({ differing: 0 });
-    expect(await seals()).toEqual([sessionSeal(25, 2)]);
   });
 
   if (name === "postgres") {

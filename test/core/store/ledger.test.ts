@@ -121,14 +121,6 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
     expect((await book.receipt(organization, plain.requestId))?.reportRejected).toBeNull();
   });
 
-  test("what is refused, and what is only read, opens no session", async () => {
-    const organization = await store.newOrganization();
-    const refused = await admit(admitOf(organization, { limits: limited({ week: 999 }) }));
-    expect(refused).toMatchObject({ answer: "exhausted", kinds: ["week"] });
-    await store.setClock(hours(1));
-    expect((await book.windows(organization, unlimited)).session.startsAt).toEqual(hours(1));
-  });
-
   test("a request leaves one record, and its receipt says what the book knows, running and ended", async () => {
     const organization = await store.newOrganization();
     const command = admitOf(organization, { limits: limited({ session: 10_000 }) });
