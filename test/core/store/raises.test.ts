@@ -5,7 +5,6 @@ import type { Budget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, AdmitAnswer, Command, GrowAnswer } from "../../../src/core/store/ledger.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
@@ -169,30 +168,6 @@ describe.each(databaseKinds(import.meta.path))("raises on %s", (name) => {
       expect(settled).toMatchObject({ answer: "late", charged: late, uncharged: 600 - late });
     }
     await store.db.query("delete from plan where name = 'test'");
-  });
-
-  test("many connections at once against room for five under a raise: five; after its end, room for two: none more", async () => {
-    const key = newKey();
-    await limit(key, { week: 2_000 });
-    await raise(key, { week: 5_000 });
-    await store.setClock(before);
-    const books = await Promise.all(
-      Array.from({ length: name === "postgres" ? 4 : 1 }, async () =>
-        ledger(await store.another(), { recovery: "checkpoint", answer_ms: 60_000 }),
-      ),
-    );
-    const rush = async () => {
-      const commands = Array.from({ length: 40 }, () => asked(key));
-      const answers = await Promise.all(commands.map((command, n) => books[n % books.length]!.run([command])));
-      return commands.filter((_, n) => answers[n]![0]!.answer === "granted");
-    };
-    const granted = await rush();
-    expect(granted).toHaveLength(5);
-    for (const command of granted.slice(0, 4)) await run(settleOf(command, 0));
-    await store.setClock(end);
-    // One request still runs, so the limit of two leaves room for one.
-    expect(await rush()).toHaveLength(1);
-    await Promise.all(books.map((one) => one.close()));
   });
 
   test("the directory has raised limits of a minute until the instant, of a key and of a plan", async () => {
