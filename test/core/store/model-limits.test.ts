@@ -1,7 +1,6 @@
 // The ledger's guarantees for limits for models, on every store.
 import { describe, expect, test } from "bun:test";
 import { matchesModel } from "../../../src/core/store/budget.ts";
-import { idOf } from "../../../src/core/store/ids.ts";
 import type { Admit, AdmitAnswer, GrowAnswer, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { admitOf, checkpointOf, growOf, hours, ledgerForTests, noon, settleOf, unlimited } from "./ledger-stores.ts";
@@ -175,17 +174,5 @@ describe.each(databaseKinds(import.meta.path))("limits for models on %s", (name)
         patterns.filter((one) => matchesModel(one, model)),
       );
     }
-  });
-
-  test("a node hears of a change under the name of whose limits they are, a person's too", async () => {
-    const at = await house(store);
-    await limit(at, "person", "plain", { week: 9_000 });
-    const [change] = await store.db.query<{ subject: string; person: string | null }>(
-      `select c.subject_id as subject, s.person_id as person from limit_change c
-       join usage_subject s on s.subject_id = c.subject_id where c.subject_id = $1`,
-      [at.ids.person],
-    );
-    expect(change!.subject).toBe(at.ids.person);
-    expect(idOf(change!.person!, "per_")).toMatch(/^per_/);
   });
 });

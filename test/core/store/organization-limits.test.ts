@@ -6,7 +6,6 @@ import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { AdmitAnswer, WindowKind } from "../../../src/core/store/ledger.ts";
 import { not_limited } from "../../../src/core/store/rates.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
-import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setLimits, setRaise } from "../../harness/limits.ts";
@@ -122,12 +121,5 @@ describe.each(databaseKinds(import.meta.path))("an organization's own limits on 
     expect(await own()).toEqual({ requestsPerMinute: null, tokensPerMinute: null });
     await set({ requestsPerMinute: 7, tokensPerMinute: not_limited });
     expect(await own()).toEqual({ requestsPerMinute: 7, tokensPerMinute: 0 });
-  });
-
-  test("are announced to every node when they change", async () => {
-    const told = limitStore(store.db);
-    const { number } = await told.changes(null);
-    await set({ week: 5 });
-    expect((await told.changes(number)).subjects).toEqual([organization]);
   });
 });
