@@ -201,33 +201,6 @@ for (const [name, open] of Object.entries(rateStores)) {
       expect(await tokensLeft()).toEqual([30, 50]);
     });
 
-    test("a correction that nobody waits for counts for this node's next request", async () => {
-      const own = [key(tokensOf(100)), ...whole(tokensOf(150))];
-      for (let i = 0; i < 20; i++) {
-        const one = (await takeOf(own, 100)) as RateTaken;
-        expect(one.answer).toBe("taken");
-        void one.correct(0);
-      }
-    });
-
-    test("of many at once a key's limit admits as many as it says, and its neighbours have the rest", async () => {
-      const nodes = [store.rates, store.another ?? store.rates];
-      const limited = [key(requestsOf(5)), team(requestsOf(8)), ...whole(requestsOf(20))];
-      const sibling = [limited[1]!, limited[2]!];
-      const asked = Array.from({ length: 200 }, (_, i) =>
-        nodes[i % 2]!.take({
-          ...{ organizationId, requestId: newRequestId(), tokens: 3, tokens_min: 3 },
-          subjects: [limited, sibling, whole(requestsOf(20)), limited][(i >> 1) % 4]!,
-        }).then(({ answer }) => [["key", "team", "organization", "key"][(i >> 1) % 4], answer] as const),
-      );
-      const taken = (await Promise.all(asked)).filter(([, answer]) => answer === "taken").map(([who]) => who);
-      expect(taken).toHaveLength(20);
-      const ofKey = taken.filter((who) => who === "key").length;
-      const ofTeam = taken.filter((who) => who === "team").length;
-      expect(ofKey).toBeLessThanOrEqual(5);
-      expect(ofKey + ofTeam).toBe(8);
-    });
-
     test("many organizations at once, in one turn, with corrections that nobody waits for", async () => {
       const owners = Array.from({ length: 40 }, () => {
         const id = newOrganizationId();
