@@ -1,6 +1,6 @@
 /**
  * The published statements about the service hold for the running one on its default catalog: the request examples of
- * the contract, and the names of metrics and log events in docs/operating.md.
+ * the contract, and the names of log events in docs/operating.md.
  */
 import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -46,53 +46,21 @@ for (const operation of operations) {
   }
 }
 
-test("a WebSocket is refused by its own status, another method by the usual one", async () => {
-  const asking = { headers: { connection: "Upgrade", upgrade: "websocket" } };
-  const refused = await service.fetch("/v1/responses", asking);
-  expect([refused.status, await refused.json()]).toMatchObject([426, { error: { code: "upgrade_not_supported" } }]);
-  const plain = await service.fetch("/v1/responses");
-  expect([plain.status, plain.headers.get("allow")]).toEqual([405, "POST"]);
-  await plain.arrayBuffer();
-});
-
 test("the running service publishes the checked-in contract", async () => {
   const served = await (await service.fetch("/openapi.json", { key: null })).text();
   expect(served).toBe(await Bun.file(new URL("../../../contract/openapi.json", import.meta.url)).text());
 });
 
-test("the documentation's script comes from the service itself", async () => {
-  const response = await service.fetch("/docs/scalar.js", { key: null });
-  expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/javascript; charset=utf-8"]);
-  await response.arrayBuffer();
-});
-
 const root = join(import.meta.dir, "../../..");
 const page = readFileSync(join(root, "docs/operating.md"), "utf8");
-/** The names that begin each row or item below a heading of the page, each with the text that follows it. */
-const rowsUnder = (heading: string) =>
+/** The names that begin each item below a heading of the page. */
+const namesUnder = (heading: string) =>
   [
     ...page
       .split(`\n${heading}\n`)[1]!
       .split(/\n##+ /)[0]!
-      .matchAll(/^[|-] (`\w+`(?:, `\w+`)*)(?: \||:) (.*?)(?: \||$)/gm),
-  ].flatMap(([, names, second]) =>
-    names!
-      .replaceAll("`", "")
-      .split(", ")
-      .map((name) => [name, second!] as const),
-  );
-
-/** The type of a metric, derived from its name and labels by the page's rule. */
-const typeOf = (name: string, labels: string) =>
-  name.endsWith("_total") ? "counter" : labels.includes("`le`") ? "histogram" : "gauge";
-
-test("every metric stands on the page with its type, and each has its help", async () => {
-  const text = await (await service.fetch("/metrics")).text();
-  const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
-  const written = rowsUnder("## Metrics").map(([name, labels]) => `${name} ${typeOf(name, labels)}`);
-  expect(written.sort()).toEqual(types.sort());
-  expect([...text.matchAll(/^# HELP \w+ \S.+\.$/gm)]).toHaveLength(types.length);
-});
+      .matchAll(/^- (`\w+`(?:, `\w+`)*):/gm),
+  ].flatMap(([, names]) => names!.replaceAll("`", "").split(", "));
 
 test("every event of the log stands on the page with its level", () => {
   const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
@@ -104,7 +72,7 @@ test("every event of the log stands on the page with its level", () => {
   );
   const outages = [...source.matchAll(/\boutage\("(\w+)"\)/g)].map(([, name]) => `${name} warn`);
   const written = Object.entries({ Errors: "error", Warnings: "warn", Information: "info" }).flatMap(
-    ([heading, level]) => rowsUnder(`### ${heading}`).map(([name]) => `${name} ${level}`),
+    ([heading, level]) => namesUnder(`### ${heading}`).map((name) => `${name} ${level}`),
   );
   expect(written.sort()).toEqual([...new Set([...told, ...outages])].sort());
 });

@@ -72,7 +72,9 @@ test("a counter never falls", () => {
   expect(sum("usage_recovered_total")).toBe(3);
 });
 
-test("every metric is told from the start, with its type", async () => {
-  const types = [...(await instruments().render("prometheus")).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name);
+test("every metric is told from the start, with its type and its help", async () => {
+  const text = await instruments().render("prometheus");
+  const types = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name);
   expect(types.sort()).toEqual((Object.keys(table) as MetricName[]).sort());
+  expect([...text.matchAll(/^# HELP \w+ \S.+\.$/gm)]).toHaveLength(types.length);
 });
