@@ -6,7 +6,6 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
 import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
 import { busyness } from "../../harness/busyness.ts";
-import { refusalOf } from "../../harness/engine.ts";
 import { lineOf } from "../../harness/log-lines.ts";
 import { newKey, newMember } from "../../harness/organizations.ts";
 import { endedReceipt } from "../../harness/receipts.ts";
@@ -186,17 +185,4 @@ test.each<[string, object]>([
   const limited = await newKey(service, service.organization, "--models", estimated);
   const refused = await service.post(at, body, { key: limited.key });
   expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('"model_not_allowed"')]);
-});
-
-const gone = [400, "previous_response_not_found"];
-test.each<[string, object, (string | number)[]]>([
-  [
-    "a foreign compaction",
-    { input: [{ type: "compaction", encrypted_content: "x" }] },
-    [400, "invalid_value", "input[0].encrypted_content"],
-  ],
-  ["what is not stored", { previous_response_id: "resp_x" }, [...gone, "previous_response_id"]],
-  ["an item that is not stored", { input: [{ type: "item_reference", id: "msg_x" }] }, [...gone, "input[0].id"]],
-])("what is no request of Responses is not counted: %s", async (_, body, expected) => {
-  expect(await refusalOf(await service.post(inputPath, { model: exact, ...body }))).toEqual(expected);
 });

@@ -52,15 +52,6 @@ test("an answer waits for a store that is slower than its engine, and nothing of
   expect([stored.at(-1)!.isEnd, lost]).toEqual([true, []]);
 });
 
-test("an answer whose log is lost waits for nothing", async () => {
-  const logs = { append: async () => "appended" as const, read: async () => [], remove: async () => {} };
-  const writer = new LogWriter({ logs, name, bytes_max: 1_000_000, clock, lost: () => {} });
-  await writer.open("head");
-  for (let time = 0; time < 20; time++) writer.write(text);
-  await writer.room();
-  expect(writer.isLost).toBeTrue();
-});
-
 test("a node whose claim was freed meanwhile begins no background response", async () => {
   const keeping = keepingOf(needsOf({ answers: { respond: async () => false } }), {}, { isBackground: true });
   expect(await keeping.begin()).toBeNull();
