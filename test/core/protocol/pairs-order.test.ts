@@ -41,13 +41,22 @@ describe.each(pairs)("a client of %s in front of an engine of %s", (client, engi
     }
   });
 
-  test.each(kinds)("is told of %s, %s, no half a call where the engine breaks off", (what, order) => {
-    const frames = framesOf(engine, answers[what]!, order);
-    for (const kept of frames.keys()) {
-      const told = written(frames.slice(0, kept));
-      expect(orderProblem[client](told)).toBeNull();
-      expect(wires[client].readFrames(told).end).toBe("failed");
-      if (client === "responses") for (const call of runnable(told)) expect(() => JSON.parse(call)).not.toThrow();
-    }
-  });
+  test.each(kinds)(
+    "is told of %s, %s, a failure wherever the engine breaks off: what came before it, and no half a call",
+    (what, order) => {
+      const frames = framesOf(engine, answers[what]!, order);
+      // A Responses client reads whole items, and a text that comes last is not whole before the end of the answer.
+      const isCallLast = answers[what]!.at(-1)!.kind === "call";
+      const { reasoning, text } = answerOf(answers[what]!, "tool_calls");
+      for (const kept of frames.keys()) {
+        const told = written(frames.slice(0, kept));
+        expect(orderProblem[client](told)).toBeNull();
+        const read = wires[client].readFrames(told);
+        expect(read.end).toBe("failed");
+        expect(reasoning.startsWith(read.reasoning) && text.startsWith(read.text)).toBe(true);
+        if (kept === frames.length - 1 && isCallLast) expect(read).toMatchObject({ reasoning, text });
+        if (client === "responses") for (const call of runnable(told)) expect(() => JSON.parse(call)).not.toThrow();
+      }
+    },
+  );
 });

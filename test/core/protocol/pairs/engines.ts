@@ -208,8 +208,6 @@ export interface Engine {
   stream(answer: Answer): string;
   /** A stream of the same answer with an error in the middle: `error`, or by default one of this kind of engine. */
   broken(answer: Answer, error?: object): string;
-  /** Whether an answer can end with this frame. */
-  ends(frame: string): boolean;
   whole(answer: Answer): unknown;
 }
 
@@ -234,7 +232,6 @@ export const engines: Record<EngineName, Engine> = {
     codec: openaiChatUpstream,
     stream: streamOf("chat"),
     broken: brokenBy("chat", (error) => data({ error }), { message: "x", code: 500 }),
-    ends: (frame) => /"finish_reason":"/.test(frame),
     whole: chatReply,
   },
   messages: {
@@ -242,7 +239,6 @@ export const engines: Record<EngineName, Engine> = {
     codec: anthropicMessagesUpstream,
     stream: streamOf("messages"),
     broken: brokenBy("messages", (error) => told("error", { error }), { type: "api_error", message: "x" }),
-    ends: (frame) => /"stop_reason":"/.test(frame),
     whole: (answer) => ({
       id: "m",
       type: "message",
@@ -260,7 +256,6 @@ export const engines: Record<EngineName, Engine> = {
       code: "server_error",
       message: "x",
     }),
-    ends: (frame) => /^event: response\.(completed|incomplete)/.test(frame),
     whole: (answer) => responsesReply(partsOf(answer), answer.end),
   },
 };

@@ -34,29 +34,12 @@ interface Called {
   id: string;
   name: string;
   input: Record<string, unknown>;
-  /** A call of a tool that takes plain text, which is `input.input`. */
-  custom?: true;
 }
 
 export interface Ask {
   instructions: string;
   question: string;
-  image?: string;
-  pdf?: string;
   tools?: string[];
-  /** Tools that take plain text. */
-  custom?: string[];
-  parallel?: boolean;
-  must?: string;
-  called?: Called[];
-  results?: string[];
-  resultImage?: string;
-  effort?: string;
-  /** Reasoning is to be returned as a summary; `Answer.reasoning` is then that summary. */
-  summary?: boolean;
-  outputTokens_max?: number;
-  schema?: Record<string, unknown>;
-  stop?: string[];
 }
 
 export interface Answer {
@@ -119,8 +102,6 @@ function caller<Body, Reply>(codec: CallerCodec<Body, Reply>, validate: (body: u
 const model = "acme/writer-1";
 const requestId = `req_${"1".repeat(32)}`;
 const schemaOf = (name: string) => ({ type: "object", properties: { [`PROPERTY-${name}`]: { type: "string" } } });
-const grammar = { syntax: "lark", definition: "GRAMMAR" };
-const dataUrl = (image: string) => `data:image/png;base64,${image}`;
 
 const chatWire: Wire = {
   path: "/v1/chat/completions",
@@ -129,41 +110,9 @@ const chatWire: Wire = {
     model,
     messages: [
       { role: "system", content: ask.instructions },
-      {
-        role: "user",
-        content:
-          ask.image || ask.pdf
-            ? [
-                { type: "text", text: ask.question },
-                ...(ask.image ? [{ type: "image_url", image_url: { url: dataUrl(ask.image) } }] : []),
-                ...(ask.pdf ? [{ type: "file", file: { file_data: ask.pdf, filename: "a.pdf" } }] : []),
-              ]
-            : ask.question,
-      },
-      ...(ask.called
-        ? [
-            {
-              role: "assistant",
-              content: null,
-              tool_calls: ask.called.map(({ id, name, input, custom }) =>
-                custom
-                  ? { id, type: "custom", custom: { name, input: input.input } }
-                  : { id, type: "function", function: { name, arguments: JSON.stringify(input) } },
-              ),
-            },
-            ...ask.called.map(({ id }, at) => ({ role: "tool", tool_call_id: id, content: ask.results?.[at] ?? "" })),
-          ]
-        : []),
+      { role: "user", content: ask.question },
     ],
-    tools:
-      ask.custom?.map((name) => ({ type: "custom", custom: { name, format: { type: "grammar", grammar } } })) ??
-      ask.tools?.map((name) => ({ type: "function", function: { name, parameters: schemaOf(name) } })),
-    parallel_tool_calls: ask.parallel,
-    tool_choice: ask.must && { type: "function", function: { name: ask.must } },
-    reasoning_effort: ask.effort,
-    max_completion_tokens: ask.outputTokens_max,
-    response_format: ask.schema ? { type: "json_schema", json_schema: { name: "n", schema: ask.schema } } : undefined,
-    stop: ask.stop,
+    tools: ask.tools?.map((name) => ({ type: "function", function: { name, parameters: schemaOf(name) } })),
   }),
   readFrames(frames) {
     const answer: Answer = { reasoning: "", text: "", calls: [], end: "none" };
@@ -179,7 +128,7 @@ const chatWire: Wire = {
       for (const call of listOf(choice.delta?.tool_calls)) {
         const at = Number(call.index);
         if (call.id) answer.calls[at] = begunCall(call);
-        written[at] = (written[at] ?? "") + textOf(call.function?.arguments) + textOf(call.custom?.input);
+        written[at] = (written[at] ?? "") + textOf(call.function?.arguments);
       }
       if (choice.finish_reason) answer.end = textOf(choice.finish_reason) as Answer["end"];
     }
@@ -192,7 +141,7 @@ const chatWire: Wire = {
       text: textOf(choice?.message?.content),
       calls: listOf(choice?.message?.tool_calls).map((call) => ({
         ...begunCall(call),
-        input: call.custom ? { input: textOf(call.custom.input) } : parsed(textOf(call.function?.arguments)),
+        input: parsed(textOf(call.function?.arguments)),
       })),
       end: textOf(choice?.finish_reason) as Answer["end"],
     };
@@ -200,9 +149,7 @@ const chatWire: Wire = {
 };
 
 function begunCall(call: Json): Called {
-  const id = textOf(call.id);
-  if (textOf(call.type) === "custom") return { id, name: textOf(call.custom?.name), input: {}, custom: true };
-  return { id, name: textOf(call.function?.name), input: {} };
+  return { id: textOf(call.id), name: textOf(call.function?.name), input: {} };
 }
 
 /**
@@ -211,8 +158,7 @@ function begunCall(call: Json): Called {
  */
 function withInputs(answer: Answer, written: string[]): Answer {
   if (answer.end === "failed") return answer;
-  const inputOf = ({ custom }: Called, text: string) => (custom ? { input: text } : parsed(text || "{}"));
-  return { ...answer, calls: answer.calls.map((call, at) => ({ ...call, input: inputOf(call, written[at] ?? "") })) };
+  return { ...answer, calls: answer.calls.map((call, at) => ({ ...call, input: parsed(written[at] || "{}") })) };
 }
 
 const messagesEnds: Record<string, Answer["end"]> = {
@@ -227,47 +173,10 @@ const messagesWire: Wire = {
   idPrefix: "msg_",
   body: (ask) => ({
     model,
-    max_tokens: ask.outputTokens_max ?? 500,
+    max_tokens: 500,
     system: ask.instructions,
-    messages: [
-      {
-        role: "user",
-        content: [
-          { type: "text", text: ask.question },
-          ...(ask.image ? [messagesImage(ask.image)] : []),
-          ...(ask.pdf
-            ? [{ type: "document", source: { type: "base64", media_type: "application/pdf", data: ask.pdf } }]
-            : []),
-        ],
-      },
-      ...(ask.called
-        ? [
-            { role: "assistant", content: ask.called.map((call) => ({ type: "tool_use", ...call })) },
-            {
-              role: "user",
-              content: ask.called.map(({ id }, at) => ({
-                type: "tool_result",
-                tool_use_id: id,
-                content: [
-                  { type: "text", text: ask.results?.[at] ?? "" },
-                  ...(ask.resultImage ? [messagesImage(ask.resultImage)] : []),
-                ],
-              })),
-            },
-          ]
-        : []),
-    ],
+    messages: [{ role: "user", content: [{ type: "text", text: ask.question }] }],
     tools: ask.tools?.map((name) => ({ name, input_schema: schemaOf(name) })),
-    tool_choice: ask.must
-      ? { type: "tool", name: ask.must }
-      : ask.parallel === false
-        ? { type: "auto", disable_parallel_tool_use: true }
-        : undefined,
-    output_config: {
-      ...(ask.effort ? { effort: ask.effort } : {}),
-      ...(ask.schema ? { format: { type: "json_schema", schema: ask.schema } } : {}),
-    },
-    stop_sequences: ask.stop,
   }),
   readFrames(frames) {
     const answer: Answer = { reasoning: "", text: "", calls: [], end: "none" };
@@ -301,49 +210,14 @@ const messagesWire: Wire = {
   },
 };
 
-function messagesImage(data: string) {
-  return { type: "image", source: { type: "base64", media_type: "image/png", data } };
-}
-
 const responsesWire: Wire = {
   path: "/v1/responses",
   idPrefix: "resp_",
   body: (ask) => ({
     model,
     instructions: ask.instructions,
-    input: [
-      {
-        role: "user",
-        content: [
-          { type: "input_text", text: ask.question },
-          ...(ask.image ? [{ type: "input_image", image_url: dataUrl(ask.image) }] : []),
-          ...(ask.pdf ? [{ type: "input_file", file_data: ask.pdf, filename: "a.pdf" }] : []),
-        ],
-      },
-      ...(ask.called ?? []).map(({ id, name, input, custom }) =>
-        custom
-          ? { type: "custom_tool_call", call_id: id, name, input: input.input }
-          : { type: "function_call", call_id: id, name, arguments: JSON.stringify(input) },
-      ),
-      ...(ask.called ?? []).map(({ id, custom }, at) => ({
-        type: custom ? "custom_tool_call_output" : "function_call_output",
-        call_id: id,
-        output: ask.resultImage
-          ? [
-              { type: "input_text", text: ask.results?.[at] ?? "" },
-              { type: "input_image", image_url: dataUrl(ask.resultImage) },
-            ]
-          : (ask.results?.[at] ?? ""),
-      })),
-    ],
-    tools:
-      ask.custom?.map((name) => ({ type: "custom", name, format: { type: "grammar", ...grammar } })) ??
-      ask.tools?.map((name) => ({ type: "function", name, parameters: schemaOf(name) })),
-    parallel_tool_calls: ask.parallel,
-    tool_choice: ask.must && { type: "function", name: ask.must },
-    reasoning: ask.effort && { effort: ask.effort, ...(ask.summary ? { summary: "auto" } : {}) },
-    max_output_tokens: ask.outputTokens_max,
-    text: ask.schema ? { format: { type: "json_schema", name: "n", schema: ask.schema } } : undefined,
+    input: [{ role: "user", content: [{ type: "input_text", text: ask.question }] }],
+    tools: ask.tools?.map((name) => ({ type: "function", name, parameters: schemaOf(name) })),
   }),
   /** Reads frames as Codex does: only whole items and the end. */
   readFrames(frames) {
@@ -363,35 +237,19 @@ const responsesWire: Wire = {
         .flatMap((item) => listOf(item.content))
         .map((part) => textOf(part.text))
         .join("");
-    const calls = [
-      ...of("function_call").map((item) => ({
-        id: textOf(item.call_id),
-        name: textOf(item.name),
-        input: parsed(textOf(item.arguments)),
-      })),
-      ...of("custom_tool_call").map((item) => ({
-        id: textOf(item.call_id),
-        name: textOf(item.name),
-        input: { input: textOf(item.input) },
-        custom: true as const,
-      })),
-    ];
+    const calls = of("function_call").map((item) => ({
+      id: textOf(item.call_id),
+      name: textOf(item.name),
+      input: parsed(textOf(item.arguments)),
+    }));
     return {
-      reasoning: toldThought(of("reasoning"), textOf(reply.reasoning?.summary) !== ""),
+      reasoning: said(of("reasoning")),
       text: said(of("message")),
       calls,
       end: responsesEnd(reply, calls.length > 0),
     };
   },
 };
-
-/** The text of reasoning as a client shows it: the summary alone if it asked for one, otherwise the text alone. */
-function toldThought(items: Json[], asSummary: boolean): string {
-  return items
-    .flatMap((item) => listOf(asSummary ? item.summary : item.content))
-    .map((part) => textOf(part.text))
-    .join("");
-}
 
 function responsesEnd(response: Json, called: boolean): Answer["end"] {
   const status = textOf(response.status);
