@@ -1,7 +1,7 @@
 // An engine that responds with exactly the bytes of a case; the requested model's name is the case's ID.
 
+import { type Answer, engines } from "../core/protocol/pairs/wires.ts";
 import type { Client, EngineCase } from "./case.ts";
-import { good } from "./good.ts";
 
 export interface ScriptedEngine {
   /** The engine's URL, without `/v1`. */
@@ -13,6 +13,8 @@ export interface ScriptedEngine {
 
 /** The name of the healthy engine's model. */
 export const spareModel = "spare";
+/** What the healthy engine responds, and a case's engine where the case says nothing. */
+export const spareAnswer: Answer = { reasoning: "", text: "SPARE OK", calls: [], end: "stop" };
 
 export function startScriptedEngine(cases: readonly EngineCase[]): ScriptedEngine {
   const byId = new Map(cases.map((one) => [one.id, one]));
@@ -27,9 +29,10 @@ export function startScriptedEngine(cases: readonly EngineCase[]): ScriptedEngin
       asked.set(model, [...(asked.get(model) ?? []), body]);
       const one = byId.get(model.replace(/ with a spare$/, ""));
       const protocol = protocolOf(new URL(request.url).pathname);
-      const { stream, whole } = good(protocol);
-      if (body.stream || one?.answerBoth) return answer(one?.engine_stream ?? stream, one?.send?.sse === true);
-      return answer(one?.engine_whole ?? whole, false);
+      const healthy = engines[protocol];
+      if (body.stream || one?.answerBoth)
+        return answer(one?.engine_stream ?? healthy.stream(spareAnswer), one?.send?.sse === true);
+      return answer(one?.engine_whole ?? JSON.stringify(healthy.whole(spareAnswer)), false);
     },
   });
   return { url: `http://127.0.0.1:${server.port}`, asked, stop: () => void server.stop(true) };
