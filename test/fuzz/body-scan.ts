@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { parseInSteps } from "../../src/core/body/json-steps.ts";
 import { BodyScan, type BodyShape } from "../../src/core/body/scan.ts";
+import { cutAt } from "../harness/cut.ts";
 import { type Fuzzer, law, same } from "./fuzzer.ts";
 import { brokenText, soundText, textOf, type Written, written } from "./json-text.ts";
 
@@ -29,7 +30,7 @@ export const bodyScanFuzzer: Fuzzer = {
       anyBytes,
       cuts,
       (bytes, at) => {
-        const { names, ...shape } = scanned(cut(bytes, at));
+        const { names, ...shape } = scanned(cutAt(bytes, at));
         same(shape, walked(bytes));
         same(names > shape.members, false);
       },
@@ -57,11 +58,6 @@ function scanned(pieces: Uint8Array[]): BodyShape {
   for (const piece of pieces) scan.take(piece);
   const { bytes, depth, values, members, names } = scan;
   return { bytes, depth, values, members, names };
-}
-
-function cut(bytes: Uint8Array, at: number[]): Uint8Array[] {
-  const places = [0, ...at.map((place) => place % (bytes.length + 1)).sort((one, other) => one - other), bytes.length];
-  return places.slice(1).map((place, index) => bytes.subarray(places[index], place));
 }
 
 type CountedShape = Omit<BodyShape, "bytes" | "names">;

@@ -3,7 +3,8 @@
 
 import fc from "fast-check";
 import { nodeReads } from "../core/upstream/http1/node-parser.ts";
-import { bytesOf, cut, reads, responses } from "../core/upstream/http1/responses.ts";
+import { bytesOf, reads, responses } from "../core/upstream/http1/responses.ts";
+import { cutAt } from "../harness/cut.ts";
 import { affordable } from "./cost.ts";
 import { type Fuzzer, law, same } from "./fuzzer.ts";
 import { mutated } from "./mutation.ts";
@@ -36,7 +37,7 @@ export const responsesFuzzer: Fuzzer = {
   properties: {
     "any bytes are read alike, however they are cut": law(bytes, cuts, fc.boolean(), (response, at, closes) => {
       const whole = affordable(response.length, ms_per_kb, () => reads([response], closes));
-      same(reads(cut(response, at), closes), whole);
+      same(reads(cutAt(response, at), closes), whole);
     }),
     "what it takes for a whole response, Node's parser reads alike": law(bytes, fc.boolean(), (response, closes) => {
       const { end, status, body } = reads([response], closes);

@@ -2,12 +2,13 @@
 // reference that reads whole lines.
 
 import fc from "fast-check";
-import { SseDecoder, type SseMessage, SseOverflow } from "../../src/core/sse/decode.ts";
+import type { SseMessage } from "../../src/core/sse/decode.ts";
+import { decoded } from "../core/sse/decoded.ts";
+import { cutAt } from "../harness/cut.ts";
 import { affordable } from "./cost.ts";
 import { type Fuzzer, law, same } from "./fuzzer.ts";
 import { mutated, seedsOf } from "./mutation.ts";
 
-const frame_bytes_max = 4_096;
 const ms_per_kb = 5;
 const seeds = ["openai-chat", "anthropic-messages", "openai-responses"].flatMap(seedsOf);
 const pieces = ["\r", "\n", "\r\n", "\n\n", "data:", "data: x", "event: e", "event", "data", ":", "\ufeff", "é😀", "x"];
@@ -17,6 +18,7 @@ const bytes = fc.oneof(
   fc.uint8Array({ maxLength: 300 }),
 );
 const cuts = fc.array(fc.nat(), { maxLength: 12 });
+const limits = fc.oneof(fc.constant(4_096), fc.nat(60));
 
 export const sseFuzzer: Fuzzer = {
   name: "sse",
@@ -24,28 +26,16 @@ export const sseFuzzer: Fuzzer = {
     "any bytes are the messages that a reader of whole lines finds, however they are cut, or an overflow": law(
       bytes,
       cuts,
-      (stream, at) => {
-        const whole = affordable(stream.length, ms_per_kb, () => decoded([stream]));
-        same(decoded(cut(stream, at)), whole);
-        if (!whole.overflows) same(whole.messages, read(stream));
+      limits,
+      (stream, at, limit) => {
+        const whole = affordable(stream.length, ms_per_kb, () => decoded([stream], limit));
+        same(decoded(cutAt(stream, at), limit), whole);
+        same(decoded(cutAt(stream, [...stream.keys()]), limit), whole);
+        if (whole.end !== "overflow") same(whole.messages, read(stream));
       },
     ),
   },
 };
-
-/** Decodes the chunks. SseOverflow is the only error that the decoder may throw. */
-function decoded(chunks: Uint8Array[]): { messages: SseMessage[]; overflows: boolean } {
-  const decoder = new SseDecoder({ frame_bytes_max });
-  const messages: SseMessage[] = [];
-  try {
-    for (const chunk of chunks) messages.push(...decoder.push(chunk));
-    decoder.end();
-    return { messages, overflows: false };
-  } catch (error) {
-    if (!(error instanceof SseOverflow)) throw error;
-    return { messages, overflows: true };
-  }
-}
 
 function read(stream: Uint8Array): SseMessage[] {
   const lines = new TextDecoder().decode(stream).split(/\r\n|\r|\n/);
@@ -63,9 +53,4 @@ function read(stream: Uint8Array): SseMessage[] {
     }
   }
   return messages;
-}
-
-function cut(stream: Uint8Array, at: number[]): Uint8Array[] {
-  const places = [0, ...at.map((place) => place % (stream.length + 1)).sort((a, b) => a - b), stream.length];
-  return places.slice(1).map((place, index) => stream.slice(places[index], place));
 }

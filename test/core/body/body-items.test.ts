@@ -9,6 +9,7 @@ import { ItemCache } from "../../../src/core/body/item-cache.ts";
 import { parsingSteps, readJson } from "../../../src/core/body/read.ts";
 import { BodyScan } from "../../../src/core/body/scan.ts";
 import { brokenText, soundText } from "../../fuzz/json-text.ts";
+import { cutAt } from "../../harness/cut.ts";
 import { forAll } from "../protocol/for-all.ts";
 
 const lists = ["messages", "tools", "system"];
@@ -30,8 +31,7 @@ function read(text: string, { cache, owner = "one", cuts = [] }: Reading): Read 
   const bytes = new TextEncoder().encode(text);
   const items = cache ? new BodyItems(cache, owner, lists) : null;
   const shape = new BodyScan(items);
-  const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((one, other) => one - other), bytes.length];
-  for (let at = 1; at < places.length; at++) shape.take(bytes.subarray(places[at - 1], places[at]));
+  for (const piece of cutAt(bytes, cuts)) shape.take(piece);
   const { depth, values, members, marks } = shape;
   const seen = { shape: { bytes: shape.bytes, depth, values, members }, marks };
   let value: unknown;

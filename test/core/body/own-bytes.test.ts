@@ -12,6 +12,7 @@ import { decodeRequest as decodeMessages } from "../../../src/core/protocol/anth
 import { singleForms, type UpstreamCodec } from "../../../src/core/protocol/codec.ts";
 import { parsedWithInputs } from "../../../src/core/protocol/tool-input.ts";
 import { soundText, textOf, type Written, written } from "../../fuzz/json-text.ts";
+import { cutAt } from "../../harness/cut.ts";
 import { callers, upstreams, validated } from "../protocol/codecs.ts";
 import { forAll } from "../protocol/for-all.ts";
 
@@ -24,8 +25,7 @@ function ownOf(
 ): OwnBytes {
   const bytes = new TextEncoder().encode(text);
   const scan = new BodyScan();
-  const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((one, other) => one - other), bytes.length];
-  for (let at = 1; at < places.length; at++) scan.take(bytes.subarray(places[at - 1], places[at]));
+  for (const piece of cutAt(bytes, cuts)) scan.take(piece);
   return new OwnBytes(bytes, scan.marks!, value);
 }
 

@@ -9,9 +9,10 @@ import type { Native } from "../../../src/core/inference/request.ts";
 import type { Result } from "../../../src/core/inference/result.ts";
 import type { Usage } from "../../../src/core/inference/usage.ts";
 import type { ResponseIdentity, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
+import { cutAt } from "../../harness/cut.ts";
 import { forAll } from "./for-all.ts";
 import { grammarProblem } from "./grammar.ts";
-import { bytes, cutAt, decodedBy, folded } from "./reading.ts";
+import { bytes, decodedBy, folded } from "./reading.ts";
 
 // ---- answers ---------------------------------------------------------------------------------------------------------
 

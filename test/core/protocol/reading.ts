@@ -3,9 +3,11 @@ import { expect } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fold, type Result } from "../../../src/core/inference/result.ts";
 import { MessageStreamEvent } from "../../../src/core/protocol/anthropic-messages/contract.ts";
-import type { ResponseIdentity, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
+import type { EngineDecoder, ResponseIdentity, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
+import { ChatCompletionChunk } from "../../../src/core/protocol/openai-chat/contract.ts";
 import { ResponsesStreamEvent } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { encodeSse, SseDecoder, type SseMessage } from "../../../src/core/sse/decode.ts";
+import { StreamReader } from "../../../src/core/upstream/stream-reader.ts";
 import { schemaProblems } from "../../harness/frames.ts";
 import { streamProblems } from "../../harness/streams.ts";
 import { grammarProblem } from "./grammar.ts";
@@ -41,20 +43,22 @@ export function decodedBytewise(codec: Reader, identity: ResponseIdentity, raw: 
   return events;
 }
 
+/** Reads the pieces as the service reads an engine's stream. */
+export async function readBy(decoder: EngineDecoder, pieces: readonly Uint8Array[]): Promise<InferenceEvent[]> {
+  const reader = new StreamReader(decoder);
+  const events: InferenceEvent[] = [];
+  for (const piece of pieces) events.push(...(await reader.push([piece])));
+  return [...events, ...(await reader.end())];
+}
+
 export function folded(events: readonly InferenceEvent[]): Result {
   const fold = new Fold();
   for (const event of events) fold.push(event);
   return fold.result();
 }
 
-/** Cuts the whole into pieces, of which the first may be empty; `cuts` are positions modulo its length. */
-export function cutAt<Whole extends string | Uint8Array>(whole: Whole, cuts: readonly number[]): Whole[] {
-  const at = [...new Set(cuts.map((cut) => cut % whole.length))].sort((a, b) => a - b);
-  return [0, ...at].map((from, index) => whole.slice(from, at[index] ?? whole.length) as Whole);
-}
-
 const problemsOf = schemaProblems();
-const events = { messages: MessageStreamEvent, responses: ResponsesStreamEvent };
+const events = { chat: ChatCompletionChunk, messages: MessageStreamEvent, responses: ResponsesStreamEvent };
 
 /** The first problem of a client's stream, by its grammar and by the contract of its events; null if there is none. */
 export function streamProblem(client: keyof typeof events, frames: readonly SseMessage[]): string | null {

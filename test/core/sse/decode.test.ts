@@ -1,29 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { encodeSse, SseDecoder, type SseMessage, SseOverflow } from "../../../src/core/sse/decode.ts";
+import { cutAt } from "../../harness/cut.ts";
 import { forAll } from "../protocol/for-all.ts";
+import { decoded } from "./decoded.ts";
 
 const utf8 = new TextEncoder();
 
-/** The messages that a decoder reads from these chunks, and how it ended. */
-function decoded(chunks: Uint8Array[], frame_bytes_max = 1 << 20) {
-  const decoder = new SseDecoder({ frame_bytes_max });
-  const messages: SseMessage[] = [];
-  try {
-    for (const chunk of chunks) messages.push(...decoder.push(chunk));
-    return { messages, end: decoder.end().unfinished ? "unfinished" : "whole" };
-  } catch (error) {
-    if (!(error instanceof SseOverflow)) throw error;
-    return { messages, end: "overflow" };
-  }
-}
-
 const read = (text: string) => decoded([utf8.encode(text)]);
-
-function cut(bytes: Uint8Array, places: number[]): Uint8Array[] {
-  const at = [0, ...places.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
-  return at.slice(1).map((end, index) => bytes.slice(at[index], end));
-}
 
 describe("the grammar of event streams", () => {
   const one = (data: string, event?: string) => ({ messages: [event ? { event, data } : { data }], end: "whole" });
@@ -77,50 +61,6 @@ describe("the grammar of event streams", () => {
 });
 
 describe("any cut of the bytes", () => {
-  const line = fc.oneof(
-    fc.constantFrom("data: ", "data:", "event: x", ": ping", "id: 1", "\ufeff", "", "data: 水🌊é", "retry"),
-    fc.string({ unit: "grapheme", maxLength: 12 }),
-  );
-  const text = fc
-    .array(fc.tuple(line, fc.constantFrom("\n", "\r", "\r\n", "\n\n", "\r\n\r\n", "")), { maxLength: 30 })
-    .map((lines) => utf8.encode(lines.flat().join("")));
-  const hostile = fc.oneof(text, fc.uint8Array({ maxLength: 200 }));
-  const limit = fc.constantFrom(0, 1, 8, 40, 1 << 20);
-
-  test("gives the same messages, the same end and the same overflow", () => {
-    forAll([hostile, fc.array(fc.nat(), { maxLength: 40 }), limit], 400, (bytes, places, frame_bytes_max) => {
-      const whole = decoded([bytes], frame_bytes_max);
-      expect(decoded(cut(bytes, places), frame_bytes_max)).toEqual(whole);
-      expect(decoded(cut(bytes, [...bytes.keys()]), frame_bytes_max)).toEqual(whole);
-    });
-  });
-
-  test("decodes to what a plain reading of the standard gives", () => {
-    forAll([hostile], 400, (bytes) => {
-      expect(read2(bytes)).toEqual(decoded([bytes]).messages);
-    });
-  });
-
-  /** A second decoder for comparison: the standard's algorithm, written naively. */
-  function read2(bytes: Uint8Array): SseMessage[] {
-    const messages: SseMessage[] = [];
-    const lines = new TextDecoder().decode(bytes).split(/\r\n|\r|\n/);
-    let data: string[] = [];
-    let event = "";
-    for (const each of lines.slice(0, -1)) {
-      if (each === "") {
-        if (data.length > 0) messages.push({ ...(event ? { event } : {}), data: data.join("\n") });
-        data = [];
-        event = "";
-      }
-      const [, field, value] = /^([^:]*):? ?(.*)$/su.exec(each) ?? [];
-      const exact = each.includes(":") ? value!.replace(/^ /, "") : "";
-      if (field === "data") data.push(each.includes(":") ? each.slice(each.startsWith("data: ") ? 6 : 5) : exact);
-      if (field === "event") event = each.includes(":") ? each.slice(each.startsWith("event: ") ? 7 : 6) : exact;
-    }
-    return messages;
-  }
-
   test("bytes that are no UTF-8 are read as a TextDecoder reads them, in one line and in several", () => {
     const odd = [0x20, 0x61, 0x80, 0x82, 0xac, 0xbb, 0xbf, 0xc0, 0xc2, 0xe2, 0xed, 0xa0, 0xef, 0xf0, 0x9f, 0x98, 0xff];
     const value = fc.array(fc.constantFrom(...odd), { minLength: 1, maxLength: 12 });
@@ -139,7 +79,7 @@ describe("any cut of the bytes", () => {
     forAll([fc.array(message, { maxLength: 20 }), fc.array(fc.nat(), { maxLength: 10 })], 100, (messages, places) => {
       const expected = messages.map((each) => ({ ...each, data: each.data.replace(/\r\n?/g, "\n") }));
       const bytes = utf8.encode(messages.map(encodeSse).join(""));
-      expect(decoded(cut(bytes, places))).toEqual({ messages: expected, end: "whole" });
+      expect(decoded(cutAt(bytes, places))).toEqual({ messages: expected, end: "whole" });
     });
   });
 
@@ -151,7 +91,7 @@ describe("any cut of the bytes", () => {
     forAll([fc.array(message, { maxLength: 8 }), fc.array(fc.nat(), { maxLength: 10 })], 1_000, (messages, places) => {
       const bytes = utf8.encode(messages.map(encodeSse).join(""));
       const decoder = new SseDecoder({ frame_bytes_max: 1 << 20 }, (event) => event === "read");
-      const seen = cut(bytes, places).flatMap((chunk) => decoder.push(chunk));
+      const seen = cutAt(bytes, places).flatMap((chunk) => decoder.push(chunk));
       expect(seen).toEqual(messages.map((each) => (each.event === "unread" ? { ...each, data: "" } : each)));
       expect(decoder.isBetween).toBe(messages.length > 0);
     });
@@ -200,7 +140,7 @@ describe("bounds", () => {
     huge.set(utf8.encode("data: "));
     for (const bytes of [huge, new Uint8Array(size).fill(13), new Uint8Array(size).fill(10)]) {
       // The measured time is 0.1 µs a byte; with time quadratic in the size of 2^17 bytes, it would take many seconds.
-      expect(cpu_ms(() => decoded(cut(bytes, [...bytes.keys()])))).toBeLessThan(5000);
+      expect(cpu_ms(() => decoded(cutAt(bytes, [...bytes.keys()])))).toBeLessThan(5000);
       expect(cpu_ms(() => decoded([bytes]))).toBeLessThan(500);
     }
   });

@@ -9,6 +9,7 @@ import type { EngineDecoder } from "../../../src/core/protocol/codec.ts";
 import { SseDecoder } from "../../../src/core/sse/decode.ts";
 import { type UpstreamProtocol, upstreamCodecs, upstreamProtocols } from "../../../src/core/upstream/codecs.ts";
 import { StreamReader } from "../../../src/core/upstream/stream-reader.ts";
+import { cutAt } from "../../harness/cut.ts";
 import { cases, times } from "../../harness/depth.ts";
 
 const identity = { responseId: "resp_1", createdAtSeconds: 1, model: "acme/m" };
@@ -173,8 +174,7 @@ function sent(protocol: UpstreamProtocol): fc.Arbitrary<Sent> {
 /** Cuts the bytes at the ends of some frames, and at any other positions. */
 function cut({ bytes, frames: begins }: Sent, kept: readonly boolean[], places: readonly number[]): Uint8Array[] {
   const whole = begins.filter((_, at) => kept[at % kept.length]);
-  const at = [0, ...whole, ...places.map((place) => place % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
-  return at.slice(1).map((end, index) => bytes.slice(at[index], end));
+  return cutAt(bytes, [...whole, ...places]);
 }
 
 /** The events that are read from these pieces: a list for each piece, and one for the end. */

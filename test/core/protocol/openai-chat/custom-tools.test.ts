@@ -5,8 +5,9 @@ import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
 import { encodeSse } from "../../../../src/core/sse/decode.ts";
+import { cutAt } from "../../../harness/cut.ts";
 import { forAll } from "../for-all.ts";
-import { cutAt, folded } from "../reading.ts";
+import { folded } from "../reading.ts";
 
 const identity = { responseId: `chatcmpl-${"0".repeat(32)}`, createdAtSeconds: 1, model: "acme/writer-1" };
 const wire = validateChatRequest(

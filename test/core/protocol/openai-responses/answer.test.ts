@@ -9,6 +9,7 @@ import { withResolved } from "../../../../src/core/protocol/openai-responses/ref
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { historyOf, itemOf, storable } from "../../../../src/features/responses/kept-items.ts";
 import { endingOf } from "../../../../src/features/responses/replay.ts";
+import { cutAt } from "../../../harness/cut.ts";
 import { faultOf } from "../../../harness/faults.ts";
 import { callers, upstreams, validated } from "../codecs.ts";
 import { begin, call, failed, finish, over, part, piece, text, writtenBy } from "../events.ts";
@@ -116,9 +117,8 @@ describe("the way back of tools", () => {
         const written = ascii
           ? json.replace(/[^ -~]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`)
           : json;
-        const at = [...new Set(cuts.map((cut) => cut % written.length))].sort((a, b) => a - b);
         const reader = new CustomInput();
-        const pieces = [0, ...at].map((from, index) => reader.push(written.slice(from, at[index] ?? written.length)));
+        const pieces = cutAt(written, cuts).map((piece) => reader.push(piece));
         expect(pieces.join("") + reader.end()).toBe(text);
       },
     );

@@ -1,8 +1,9 @@
 /** The parser of responses, for any bytes and however they are cut, compared with Node's own parser (llhttp). */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { cutAt } from "../../../harness/cut.ts";
 import { nodeReads } from "./node-parser.ts";
-import { bytesOf, cut, reads, responses } from "./responses.ts";
+import { bytesOf, reads, responses } from "./responses.ts";
 
 const head = (...fields: string[]) => `HTTP/1.1 200 OK\r\n${fields.map((field) => `${field}\r\n`).join("")}\r\n`;
 
@@ -80,7 +81,7 @@ const seed = 20_261_122;
 test("any cut of any bytes is read alike", () => {
   fc.assert(
     fc.property(responses, fc.array(fc.nat(400), { maxLength: 12 }), fc.boolean(), (bytes, at, closes) => {
-      expect(reads(cut(bytes, at), closes)).toEqual(reads([bytes], closes));
+      expect(reads(cutAt(bytes, at), closes)).toEqual(reads([bytes], closes));
     }),
     { numRuns: 4_000, seed },
   );

@@ -33,10 +33,6 @@ export function reads(pieces: readonly Uint8Array[], closes = false): Read {
 }
 
 export const bytesOf = (text: string) => new Uint8Array(Buffer.from(text, "latin1"));
-export const cut = (bytes: Uint8Array, at: readonly number[]) => {
-  const places = [...new Set(at.map((place) => place % (bytes.length + 1)))].sort((one, other) => one - other);
-  return [0, ...places].map((from, index) => bytes.slice(from, places[index] ?? bytes.length));
-};
 
 // The pieces from which responses and attacks are composed.
 const name = fc.constantFrom(
