@@ -1,5 +1,5 @@
-// Fuzzes engines' responses in each protocol: for any response, the client's response follows its grammar, and nothing
-// is thrown.
+// Fuzzes engines' responses in each protocol: for any response, the client's response follows its grammar, whatever the
+// client's protocol is, and nothing is thrown.
 
 import fc from "fast-check";
 import { Fault } from "../../src/core/inference/fault.ts";
@@ -8,12 +8,14 @@ import type { UpstreamCodec } from "../../src/core/protocol/codec.ts";
 import { SseDecoder } from "../../src/core/sse/decode.ts";
 import { type UpstreamProtocol, upstreamCodecs, upstreamProtocols } from "../../src/core/upstream/codecs.ts";
 import { grammarProblem } from "../core/protocol/grammar.ts";
+import { type Ask, callers, clientNames } from "../core/protocol/pairs/wires.ts";
+import { streamProblem } from "../core/protocol/reading.ts";
 import { affordable } from "./cost.ts";
 import { type Fuzzer, law } from "./fuzzer.ts";
 import { mutated, seedsOf } from "./mutation.ts";
 
 const ms_per_kb = 10;
-const identity = { responseId: "resp_1", createdAtSeconds: 1, model: "acme/writer-1" };
+const ask: Ask = { instructions: "i", question: "q" };
 const pieces = [
   "null",
   "[]",
@@ -39,7 +41,10 @@ const pieces = [
 const changes = fc.array(
   fc.tuple(
     fc.nat(),
-    fc.oneof(fc.constantFrom(null, [], {}, "", -1, 1e308, 0.5, true, "x", "constructor", "__proto__"), fc.jsonValue()),
+    fc.oneof(
+      fc.constantFrom(undefined, null, [], {}, "", -1, 0, 1, 1e308, 0.5, true, "a", "constructor", "__proto__"),
+      fc.jsonValue(),
+    ),
   ),
   { maxLength: 4 },
 );
@@ -58,8 +63,12 @@ function fuzzerOf(protocol: UpstreamProtocol): Fuzzer {
       "and so do its messages in any order, left out and repeated": law(fc.array(fc.constantFrom(...events)), (all) =>
         streamed(codec, all.map((data) => `data: ${data}\n\n`).join("")),
       ),
-      "and with any values in place of its own": law(fc.constantFrom(...events), changes, (data, edits) =>
-        streamed(codec, `data: ${JSON.stringify(changed(JSON.parse(asJson(data)), edits))}\n\n`),
+      "and so do they with any values in place of their own": law(
+        fc.array(fc.tuple(fc.constantFrom(...events), changes), { maxLength: 12 }),
+        (all) => {
+          const sent = all.map(([data, edits]) => JSON.stringify(changed(JSON.parse(asJson(data)), edits)));
+          streamed(codec, sent.map((data) => `data: ${data}\n\n`).join(""));
+        },
       ),
       "an answer that comes whole decodes to a grammatical stream": law(
         fc.constantFrom(...events),
@@ -84,21 +93,30 @@ function fuzzerOf(protocol: UpstreamProtocol): Fuzzer {
 }
 
 function streamed(codec: UpstreamCodec, text: string): void {
-  const events = affordable(text.length, ms_per_kb, () => {
-    const decoder = codec.stream.decoder(identity);
-    const messages = new SseDecoder().push(new TextEncoder().encode(text));
-    return [...messages.flatMap((message) => decoder.push(message)), ...decoder.end()];
-  });
-  check(events);
+  for (const client of clientNames) {
+    const { identity, written } = callers[client];
+    const events = affordable(text.length, ms_per_kb, () => {
+      const decoder = codec.stream.decoder(identity);
+      const messages = new SseDecoder().push(new TextEncoder().encode(text));
+      return [...messages.flatMap((message) => decoder.push(message)), ...decoder.end()];
+    });
+    check(events);
+    const problem = streamProblem(client, written(ask, events));
+    if (problem) throw new Error(`what a client of ${client} gets: ${problem}`);
+  }
 }
 
 function whole(codec: UpstreamCodec, reply: unknown): void {
-  check(affordable(JSON.stringify(reply).length, ms_per_kb, () => codec.response.decode(reply, identity)));
+  check(affordable(JSON.stringify(reply).length, ms_per_kb, () => codec.response.decode(reply, callers.chat.identity)));
 }
 
 function check(events: ReturnType<UpstreamCodec["response"]["decode"]>): void {
   const problem = grammarProblem(events);
   if (problem) throw new Error(problem);
+  const ids = events.flatMap((event) =>
+    event.type === "part-start" && event.part.kind === "tool-call" ? [event.part.callId] : [],
+  );
+  if (new Set(ids).size < ids.length) throw new Error("two calls have one ID");
   const fold = new Fold();
   for (const event of events) fold.push(event);
   for (const event of events) {
@@ -121,7 +139,7 @@ function asJson(data: string): string {
 
 /**
  * Replaces some nested values of a value. Each edit has the number of a nested value, in the order of a traversal, and
- * its replacement.
+ * its replacement; a member whose replacement is undefined is left out.
  */
 function changed(value: unknown, edits: readonly [number, unknown][]): unknown {
   return edits.reduce((before, [at, put]) => {

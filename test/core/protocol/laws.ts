@@ -27,14 +27,6 @@ export const pieces = fc.array(fc.string({ unit: "grapheme", minLength: 1, maxLe
   minLength: 1,
   maxLength: 4,
 });
-/** Values that an engine may write in place of a valid one. */
-export const oddValue = fc.oneof(
-  fc.string({ maxLength: 5 }),
-  fc.constant(null),
-  fc.integer(),
-  fc.constant({}),
-  fc.constant([]),
-);
 export const toolName = fc.stringMatching(/^[a-zA-Z0-9_-]{1,16}$/);
 
 export const usage: fc.Arbitrary<Usage> = fc
@@ -158,24 +150,4 @@ export function holdsTheLaws(subject: Subject): void {
       expect(back.at(-1)?.type).toBe("response-failed");
     });
   });
-}
-
-/**
- * Checks that, whatever an engine sends (JSON values, then perhaps a plain-text marker such as `[DONE]`), the decoded
- * events are grammatical, and no two calls share an id. Returns those events.
- */
-export function survived(
-  { upstream, identity }: Pick<Subject, "upstream" | "identity">,
-  values: readonly unknown[],
-  marker?: string,
-): InferenceEvent[] {
-  const decoder = upstream.stream.decoder(identity);
-  const sent = [...values.map((value) => JSON.stringify(value) ?? ""), ...(marker === undefined ? [] : [marker])];
-  const events = [...sent.flatMap((data) => decoder.push({ data })), ...decoder.end()];
-  expect(grammarProblem(events)).toBeNull();
-  const ids = events.flatMap((event) =>
-    event.type === "part-start" && event.part.kind === "tool-call" ? [event.part.callId] : [],
-  );
-  expect(new Set(ids).size).toBe(ids.length);
-  return events;
 }
