@@ -45,6 +45,11 @@ describe("the grammar of event streams", () => {
     expect(decoder.push(utf8.encode("\ndata: b\n\n"))).toEqual([{ data: "b" }]);
   });
 
+  test("a CR and an LF that come in two reads are one line end", () => {
+    const chunks = ["data: a\r", "\ndata: b\r", "\n\r", "\n"].map((text) => utf8.encode(text));
+    expect(decoded(chunks)).toEqual(one("a\nb"));
+  });
+
   test("one read with many messages gives them all, in order", () => {
     const data = Array.from({ length: 1000 }, (_, index) => `${index}${index % 7 ? "" : " 水門 🌊"}`);
     const text = data.map((each) => `event: e\ndata: ${each}\n\n`).join("");
