@@ -3,11 +3,10 @@
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import { encodeSse } from "../../src/core/sse/decode.ts";
-import { StreamReader } from "../../src/core/upstream/stream-reader.ts";
 import { grammarProblem } from "../core/protocol/grammar.ts";
-import { callers, clientNames, type EngineName, engineNames, engines, wires } from "../core/protocol/pairs/wires.ts";
+import { callers, clientNames, engineNames, engines, wires } from "../core/protocol/pairs/wires.ts";
+import { readBy } from "../core/protocol/reading.ts";
 import { contractProblems } from "../harness/contract.ts";
 import { oddStream } from "./odd-engine.ts";
 
@@ -34,7 +33,7 @@ describe.each(clientNames)("a client of %s", (client) => {
         const draw = (below: number) => numbers.next().value! % below;
         const calls = meant.calls.map((input, at) => ({ id: `id${at}`, name: `f${at}`, input }));
         const { bytes, end } = oddStream(engine, { ...meant, calls }, draw);
-        const events = await readBy(engine, caller.identity, bytes);
+        const events = await readBy(engines[engine].codec.stream.decoder(caller.identity), bytes);
         expect(grammarProblem(events)).toBeNull();
         const frames = caller.written(ask, events);
         const body = frames.map(encodeSse).join("").replaceAll('"req_1"', `"${requestId}"`);
@@ -58,14 +57,3 @@ describe.each(clientNames)("a client of %s", (client) => {
     );
   });
 });
-
-async function readBy(
-  engine: EngineName,
-  identity: Parameters<(typeof engines)[EngineName]["codec"]["stream"]["decoder"]>[0],
-  bytes: readonly Uint8Array[],
-): Promise<InferenceEvent[]> {
-  const reader = new StreamReader(engines[engine].codec.stream.decoder(identity));
-  const events: InferenceEvent[] = [];
-  for (const piece of bytes) events.push(...(await reader.push([piece])));
-  return [...events, ...(await reader.end())];
-}

@@ -6,14 +6,13 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import { Fault } from "../../src/core/inference/fault.ts";
-import { Fold, type Result } from "../../src/core/inference/result.ts";
+import type { Result } from "../../src/core/inference/result.ts";
 import { type DialectName, dialects } from "../../src/core/protocol/dialects.ts";
 import { upstreamCodecs } from "../../src/core/upstream/codecs.ts";
-import { StreamReader } from "../../src/core/upstream/stream-reader.ts";
 import { type Question, questionsOf, type Want } from "../clients/engines/questions.ts";
 import { type RecordedAnswer, type Recording, recordings } from "../clients/engines/record.ts";
+import { bytes, folded, readBy } from "../core/protocol/reading.ts";
 
 const identity = { responseId: "resp_recorded", createdAtSeconds: 1_790_000_000, model: "acme/tiny" };
 
@@ -75,10 +74,7 @@ function contextOf({ dialect }: Recording, { body }: Question) {
 }
 
 function wholeOf(recording: Recording, { protocol, body }: RecordedAnswer, question: Question): Result {
-  const fold = new Fold();
-  const events = upstreamCodecs[protocol].response.decode(JSON.parse(body), identity, contextOf(recording, question));
-  for (const event of events) fold.push(event);
-  return fold.result();
+  return folded(upstreamCodecs[protocol].response.decode(JSON.parse(body), identity, contextOf(recording, question)));
 }
 
 async function streamedOf(
@@ -87,15 +83,11 @@ async function streamedOf(
   question: Question,
   size: number,
 ): Promise<Result> {
-  const reader = new StreamReader(upstreamCodecs[protocol].stream.decoder(identity, contextOf(recording, question)));
-  const bytes = new TextEncoder().encode(body);
-  const fold = new Fold();
-  const take = (events: readonly InferenceEvent[]) => {
-    for (const event of events) fold.push(event);
-  };
-  for (let at = 0; at < bytes.length; at += size) take(await reader.push([bytes.slice(at, at + size)]));
-  take(await reader.end());
-  return fold.result();
+  const decoder = upstreamCodecs[protocol].stream.decoder(identity, contextOf(recording, question));
+  const whole = bytes(body);
+  const pieces: Uint8Array[] = [];
+  for (let at = 0; at < whole.length; at += size) pieces.push(whole.slice(at, at + size));
+  return folded(await readBy(decoder, pieces));
 }
 
 function expectRefusal({ dialect }: Recording, { protocol, status, body }: RecordedAnswer, want: Want): void {
