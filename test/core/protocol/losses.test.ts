@@ -7,14 +7,14 @@
 import { describe, expect, test } from "bun:test";
 import { capabilityOf } from "../../../src/core/inference/needs.ts";
 import { type Capability, type InferenceRequest, withoutLostHints } from "../../../src/core/inference/request.ts";
-import { callers, upstreams, validated } from "./codecs.ts";
+import { upstreams } from "./codecs.ts";
 import { type Answer, chatAnswers, messagesAnswers, responsesAnswers } from "./losses/answers.ts";
 import { chatProbes } from "./losses/chat-client.ts";
 import { messagesProbes } from "./losses/messages-client.ts";
 import { hintProbes, needProbes } from "./losses/needs.ts";
-import { judge, type Probe, says, table, text, user, verdictsIn, verdictTable } from "./losses/probe.ts";
+import { judge, type Probe, table, verdictsIn, verdictTable } from "./losses/probe.ts";
 import { responsesProbes } from "./losses/responses-client.ts";
-import { ask, decoders } from "./losses/sides.ts";
+import { ask, decoders, encoders, identity } from "./losses/sides.ts";
 import { type ClientName, clientNames, type EngineName, engineNames } from "./pairs/wires.ts";
 import { folded } from "./reading.ts";
 
@@ -37,32 +37,6 @@ describe.each([
     });
 });
 
-const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: "a/b" };
-const wires = {
-  chat: validated.chat({
-    model: "a/b",
-    ...says(user(text("a"))),
-    logprobs: true,
-    stop: "END",
-    tools: [{ type: "custom", custom: { name: "patch" } }],
-  }),
-  messages: validated.messages({
-    model: "a/b",
-    max_tokens: 1,
-    ...says(user(text("a"))),
-    stop_sequences: ["END"],
-  }),
-  responses: validated.responses({
-    model: "a/b",
-    input: "a",
-    include: ["message.output_text.logprobs"],
-    tools: [
-      { type: "custom", name: "patch" },
-      { type: "namespace", name: "space", tools: [{ type: "function", name: "f" }] },
-    ],
-  }),
-};
-
 describe.each([
   ["Answers of chat engines", chatAnswers, upstreams.chat],
   ["Answers of Messages engines", messagesAnswers, upstreams.messages],
@@ -74,12 +48,7 @@ describe.each([
   for (const [what, [reply, ...seen]] of Object.entries(answers as Record<string, Answer>))
     test(what, () => {
       const answer = folded(upstream.response.decode(reply, identity));
-      const told: Record<ClientName, () => unknown> = {
-        chat: () => callers.chat.response.encode(answer, wires.chat),
-        messages: () => callers.messages.response.encode(answer, wires.messages),
-        responses: () => callers.responses.response.encode(answer, wires.responses),
-      };
-      const verdicts = clientNames.map((client) => judge(told[client], seen, client));
+      const verdicts = clientNames.map((client) => judge(() => encoders[client](answer), seen, client));
       expect(verdicts).toEqual(verdictsIn(rows.get(what)!, clientNames));
     });
 });

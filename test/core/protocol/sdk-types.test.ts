@@ -12,9 +12,9 @@ import { callers, upstreams, validated } from "./codecs.ts";
 import { type Answer, chatAnswers, messagesAnswers, responsesAnswers } from "./losses/answers.ts";
 import { chatProbes } from "./losses/chat-client.ts";
 import { messagesProbes } from "./losses/messages-client.ts";
-import { type Probe, says, text, user } from "./losses/probe.ts";
+import type { Probe } from "./losses/probe.ts";
 import { responsesProbes } from "./losses/responses-client.ts";
-import { ask, decoders } from "./losses/sides.ts";
+import { ask, decoders, encoders, identity, wires } from "./losses/sides.ts";
 import { engineNames } from "./pairs/wires.ts";
 import { folded } from "./reading.ts";
 import { chatPlaces } from "./sdk-types/chat.ts";
@@ -89,21 +89,9 @@ function requestRows(place: RequestPlace): void {
 
 // ---- answers ---------------------------------------------------------------------------------------------------------
 
-const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: "a/b" };
-const wires = {
-  chat: validated.chat({ model: "a/b", ...says(user(text("a"))), stream: true }),
-  messages: validated.messages({ model: "a/b", max_tokens: 1, ...says(user(text("a"))), stream: true }),
-  responses: validated.responses({ model: "a/b", input: "a", stream: true }),
-};
-
 function told(client: SdkName, reply: object): string {
   const answer = folded(upstreams[client].response.decode(JSON.parse(JSON.stringify(reply)), identity));
-  const encoded = {
-    chat: () => callers.chat.response.encode(answer, wires.chat),
-    messages: () => callers.messages.response.encode(answer, wires.messages),
-    responses: () => callers.responses.response.encode(answer, wires.responses),
-  };
-  return JSON.stringify(encoded[client]());
+  return JSON.stringify(encoders[client](answer));
 }
 
 function answerRows(place: AnswerPlace): void {
@@ -121,7 +109,7 @@ function answerRows(place: AnswerPlace): void {
 
 const summarized = validated.responses({ model: "a/b", input: "a", reasoning: { summary: "auto" } });
 const context = { requestId: "r", identity, inputTokensEstimate: 1 };
-const encoders: Record<SdkName, (() => StreamEncoder)[]> = {
+const streamEncoders: Record<SdkName, (() => StreamEncoder)[]> = {
   chat: [() => callers.chat.stream.encoder(wires.chat, context)],
   messages: [() => callers.messages.stream.encoder(wires.messages, context)],
   responses: [wires.responses, summarized].map((wire) => () => callers.responses.stream.encoder(wire, context)),
@@ -148,7 +136,7 @@ const ends: InferenceEvent[] = [
 /** The types in all streams that the service writes for a client. */
 function writtenTypes(client: SdkName): Set<string> {
   const types = new Set<string>();
-  for (const begin of encoders[client])
+  for (const begin of streamEncoders[client])
     for (const end of ends) {
       const encoder = begin();
       for (const event of [{ type: "response-start" as const, ...identity }, ...parts.flat(), end])

@@ -1,8 +1,6 @@
-/**
- * The two sides of each row: decoders of each kind of client's requests to the protocol-neutral form, and each kind of
- * engine.
- */
+/** The two sides of each row: what each kind of client asks, and what reaches it; and what each kind of engine is asked. */
 import type { InferenceRequest } from "../../../../src/core/inference/request.ts";
+import type { Result } from "../../../../src/core/inference/result.ts";
 import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
 import type { InputItem } from "../../../../src/core/protocol/openai-responses/contract.ts";
 import { referencesOf, withResolved } from "../../../../src/core/protocol/openai-responses/references.ts";
@@ -28,4 +26,38 @@ export const decoders: Record<ClientName, (body: object) => InferenceRequest> = 
     const found = new Map(items.map(({ id }) => [id, stored]));
     return callers.responses.request.decode(withResolved(wire, { history: [stored], items: found }));
   },
+};
+
+export const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: "a/b" };
+/** A request of each kind of client, for which whatever engines say can be written. */
+export const wires = {
+  chat: validated.chat({
+    model: "a/b",
+    ...says(user(text("a"))),
+    logprobs: true,
+    stop: "END",
+    tools: [{ type: "custom", custom: { name: "patch" } }],
+  }),
+  messages: validated.messages({
+    model: "a/b",
+    max_tokens: 1,
+    ...says(user(text("a"))),
+    stop_sequences: ["END"],
+  }),
+  responses: validated.responses({
+    model: "a/b",
+    input: "a",
+    include: ["message.output_text.logprobs"],
+    tools: [
+      { type: "custom", name: "patch" },
+      { type: "namespace", name: "space", tools: [{ type: "function", name: "f" }] },
+    ],
+  }),
+};
+
+/** The whole answer in each kind of client's protocol. */
+export const encoders: Record<ClientName, (answer: Result) => unknown> = {
+  chat: (answer) => callers.chat.response.encode(answer, wires.chat),
+  messages: (answer) => callers.messages.response.encode(answer, wires.messages),
+  responses: (answer) => callers.responses.response.encode(answer, wires.responses),
 };
