@@ -122,6 +122,14 @@ describe("the meter", () => {
     expect((await run([[start], [failed]])).firstParts).toEqual([]);
   });
 
+  test("what comes after an early report is counted, and the report's input stands, until a report after all output", async () => {
+    const early = [start, text, reported(25, 1), token, token, token];
+    const counted = await run([[...early, close, end]]);
+    expect(counted.settled[0]?.usage).toMatchObject({ inputTokens: 25, outputTokens: 3, source: "counted" });
+    const { settled } = await run([[...early, reported(25, 2), close, end]]);
+    expect(settled[0]?.usage).toMatchObject({ inputTokens: 25, outputTokens: 2, source: "reported" });
+  });
+
   test("an explicit report of 0 stays 0", async () => {
     const { settled } = await run([[start, text, close, reported(0, 0), end]]);
     expect(settled[0]?.usage).toMatchObject({ inputTokens: 0, outputTokens: 0, source: "reported" });

@@ -274,6 +274,26 @@ test("an engine that was asked ahead of a grant that is then refused is let go, 
   expect(caller.signal.reason).toBe(refusal);
 });
 
+test("an engine that was asked ahead of its grant is read from the beginning", async () => {
+  const { start, settlements, engine } = bench(whole, { early: true });
+  const run = await start();
+  expect(engine).toEqual({ asked: 1, isOpen: true });
+  expect((await run.events.next()).value).toContain(begun);
+  await read(run);
+  expect(engine).toEqual({ asked: 1, isOpen: false });
+  expect(settlements).toMatchObject([{ outcome: "completed", usage: { outputTokens: 2 } }]);
+});
+
+test("an engine that was asked ahead of its grant is let go where its answer is read to the middle, or not at all", async () => {
+  for (const batches of [0, 1]) {
+    const { start, engine } = bench([[begun, text, token], [token], [close, end]], { early: true });
+    await using run = await start();
+    for (let count = 0; count < batches; count++) await run.events.next();
+    await run[Symbol.asyncDispose]();
+    expect(engine).toEqual({ asked: 1, isOpen: false });
+  }
+});
+
 test("the conversation is kept while another engine may be asked, also after the first part", async () => {
   const request = { ...said(), stream: false };
   let isFinal = false;
