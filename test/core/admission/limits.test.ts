@@ -1,92 +1,11 @@
-/**
- * A node's knowledge of changed limits: the subjects for which it has received changes, and which of these changes
- * concern a running request.
- */
+/** A node's knowledge of changed limits: the subjects for which it has received changes. */
 import { expect, test } from "bun:test";
-import type { Batcher } from "../../../src/core/admission/batcher.ts";
 import { HeardChanges } from "../../../src/core/admission/limit-changes.ts";
 import { limitsInForce } from "../../../src/core/admission/limits-in-force.ts";
-import { HeldReservation, type ReservationParts, type Settlement } from "../../../src/core/admission/reservation.ts";
-import { noUsage } from "../../../src/core/inference/usage.ts";
 import { type LimitStore, noLimits, type Plan } from "../../../src/core/store/plan.ts";
 import { VirtualClock } from "./virtual-time.ts";
 
 const gold: Plan = { ...noLimits, name: "gold", session: 1_000 };
-
-/**
- * A reservation of a request that counts against these subjects, and the plans that its commands to the ledger named.
- */
-function reserved(subjects: string[], changes = new HeardChanges(), edition = changes.edition) {
-  const now = { plan: gold };
-  const plans: Plan[] = [];
-  const batcher = {
-    async submit({ verb, limits }: { verb: string; limits: Plan }) {
-      plans.push(limits);
-      return verb === "grow" ? { answer: "granted", nanos: 1_000 } : { answer: "settled" };
-    },
-  } as unknown as Batcher;
-  const clock = new VirtualClock();
-  const parts = {
-    batcher,
-    clock,
-    facts: {
-      requestId: "req_1",
-      organizationId: "org_1",
-      prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
-    },
-    plan: gold,
-    planNow: () => now.plan,
-    changes,
-    edition,
-    subjects,
-    hold: { inputNanos: 0, outputTokens: 100, outputTokens_min: 1, outputTokensCap: 100 },
-    grant: { nanos: 1_000, outputTokens: 100 },
-    sentAt_ms: clock.now_ms(),
-    lease_ms: 60_000,
-    checkpoint_ms: 10_000,
-    taken: null,
-  } as unknown as ReservationParts;
-  return { now, plans, changes, reservation: new HeldReservation(parts) };
-}
-
-test("a hold is reviewed when the limits of somebody change in whom the request counts, and then only", async () => {
-  const { reservation, changes, now, plans } = reserved(["org_1", "key_1", "team_1"]);
-  expect(reservation.permits(1)).toBe(true);
-  changes.hear(["key_2", "team_2", "org_2"]);
-  changes.hear([]);
-  expect(reservation.permits(1)).toBe(true);
-  for (const subject of ["key_1", "team_1", "org_1", "key_1"]) {
-    changes.hear([subject, "key_2"]);
-    expect(await reservation.permits(1)).toBe(true);
-    expect(reservation.permits(1)).toBe(true);
-  }
-  expect(plans).toHaveLength(4);
-  now.plan = { ...gold };
-  expect(reservation.permits(1)).toBeInstanceOf(Promise);
-  expect(plans.at(-1)).toBe(now.plan);
-});
-
-test("what changed between the sending of an admission and its grant is not missed", () => {
-  const changes = new HeardChanges();
-  const { edition } = changes;
-  changes.hear(["team_1"]);
-  const { reservation } = reserved(["org_1", "key_1", "team_1"], changes, edition);
-  expect(reservation.permits(1)).toBeInstanceOf(Promise);
-});
-
-test("a settlement names the last plan that was known, where reading it fails", async () => {
-  const { reservation, now, plans } = reserved(["org_1"]);
-  now.plan = { ...gold };
-  const last = now.plan;
-  await reservation.permits(1);
-  Object.defineProperty(now, "plan", {
-    get() {
-      throw new Error("a defect");
-    },
-  });
-  await reservation.settle({ usage: noUsage, nanos: 0 } as Settlement);
-  expect(plans.at(-1)).toBe(last);
-});
 
 test("of whom nothing is kept any more, and where nobody is named, anybody's may have changed", () => {
   const changes = new HeardChanges();

@@ -94,6 +94,13 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
   return { clock, ledger, commands, changes, confirmed, enter, entered, refused, sent };
 }
 
+/** Whether these tokens may leave, once the ledger has answered. */
+async function permitted(clock: VirtualClock, reservation: Reservation, tokens: number): Promise<boolean> {
+  const room = reservation.permits(tokens);
+  await clock.advance(50);
+  return room;
+}
+
 describe("the hold", () => {
   test("is input at the dearest input price, and an output step: the cap, the model's cap or 4,096 tokens", async () => {
     const { entered } = node();
@@ -142,9 +149,7 @@ describe("the hold", () => {
     expect(reservation.permits(4_000)).toBe(true);
     reservation.restart();
     planNow = { ...plan, session: 3_000 };
-    const room = reservation.permits(10);
-    await it.clock.advance(50);
-    expect(await room).toBe(true);
+    expect(await permitted(it.clock, reservation, 10)).toBe(true);
     // The growth's minimum covers only the input's 300 nanos, though 4,000 tokens had been counted before the restart.
     expect(it.sent("grow").at(-1)).toMatchObject({ limits: { session: 3_000 }, nanosTotal_min: 300 });
   });
@@ -175,14 +180,10 @@ describe("the hold", () => {
     expect(await room).toBe(true);
     expect(it.sent("grow")[0]).toMatchObject({ limits: { session: 3_000 }, nanosTotal: 41_260, nanosTotal_min: 1_300 });
     expect(reservation.permits(270)).toBe(true);
-    const beyond = reservation.permits(271);
-    await it.clock.advance(50);
-    expect(await beyond).toBe(false);
+    expect(await permitted(it.clock, reservation, 271)).toBe(false);
 
     planNow = { ...plan, session: 1e9 };
-    const more = reservation.permits(271);
-    await it.clock.advance(50);
-    expect(await more).toBe(true);
+    expect(await permitted(it.clock, reservation, 271)).toBe(true);
     void reservation.settle(ending);
     await it.clock.advance(50);
     expect(it.sent("settle")[0]).toMatchObject({ limits: { session: 1e9 } });
@@ -204,16 +205,23 @@ describe("the hold", () => {
     expect(reservation.permits(100)).toBe(true);
     for (const subject of ["key_00000000000070008000000000000001", organizationId, "team_1"]) {
       team.limits = { ...team.limits, session: 3_000 };
-      it.changes.hear([subject]);
+      it.changes.hear([subject, "key_of_another"]);
       const room = reservation.permits(101);
       expect([subject, room]).toEqual([subject, expect.any(Promise)]);
       await it.clock.advance(50);
       expect(await room).toBe(true);
+      expect(reservation.permits(101)).toBe(true);
     }
     expect(reservation.permits(270)).toBe(true);
-    const beyond = reservation.permits(271);
-    await it.clock.advance(50);
-    expect(await beyond).toBe(false);
+    expect(await permitted(it.clock, reservation, 271)).toBe(false);
+  });
+
+  test("is reviewed first if a limit changed between the sending of the admission and its grant", async () => {
+    const { clock, changes, enter } = node();
+    const entering = enter();
+    changes.hear([organizationId]);
+    await clock.advance(10);
+    expect((await entering).permits(1)).toBeInstanceOf(Promise);
   });
 
   test("lets nothing leave while nobody knows what a review has left of it: its answer was lost, and its time was over", async () => {
@@ -270,9 +278,7 @@ describe("the hold", () => {
     expect(reservation.permits(4000)).toBe(true);
     await clock.advance(10);
     expect(reservation.permits(5000)).toBe(true);
-    const over = reservation.permits(5001);
-    await clock.advance(10);
-    expect(await over).toBe(false);
+    expect(await permitted(clock, reservation, 5001)).toBe(false);
     await Promise.all([
       reservation.settle({ ...ending, nanos: 300 + 50_000, stoppedBy: reservation.stoppingLimit() }),
       clock.advance(10),
@@ -286,9 +292,7 @@ describe("the hold", () => {
     expect(reservation.permits(4000)).toBe(true);
     await clock.advance(10);
     expect(reservation.permits(5000)).toBe(true);
-    const over = reservation.permits(5001);
-    await clock.advance(10);
-    expect(await over).toBe(false);
+    expect(await permitted(clock, reservation, 5001)).toBe(false);
   });
 
   test("asks once more when the tokens are needed: room may have come free", async () => {
@@ -298,9 +302,7 @@ describe("the hold", () => {
     expect(one.permits(4000)).toBe(true);
     await clock.advance(10);
     await Promise.all([other.settle(ending), clock.advance(10)]);
-    const room = one.permits(4097);
-    await clock.advance(10);
-    expect(await room).toBe(true);
+    expect(await permitted(clock, one, 4097)).toBe(true);
   });
 
   test("of a model whose output is free covers everything", async () => {
@@ -464,6 +466,20 @@ describe("the settlement", () => {
     expect([...ledger.model.records.values()]).toMatchObject([{ charged: 120 }]);
     expect(new Set(sent("settle").map((one) => one.nanos))).toEqual(new Set([120]));
     expect(reservation.signal.aborted).toBe(false);
+  });
+
+  test("names the last plan that was known, where reading it fails", async () => {
+    const { clock, entered, sent } = node();
+    let planNow = (): Plan | null => null;
+    const reservation = await entered({ planNow: () => planNow() });
+    const changed: Plan = { ...noLimits, name: "pro", session: 100_000 };
+    planNow = () => changed;
+    expect(await permitted(clock, reservation, 1)).toBe(true);
+    planNow = () => {
+      throw new Error("a defect");
+    };
+    await Promise.all([reservation.settle(ending), clock.advance(10)]);
+    expect(sent("settle")).toMatchObject([{ limits: { session: 100_000 } }]);
   });
 
   test("books whatever an engine reported: no number, too many, fractions, below zero", async () => {
