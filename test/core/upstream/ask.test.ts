@@ -22,8 +22,26 @@ import { engineClient, question } from "./asking.ts";
 
 const chunk = (delta: object, finish: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+const ending = `${chunk({}, "stop")}data: [DONE]\n\n`;
+const hello = chunk({ content: "hello" }) + ending;
+const wholeHello = {
+  choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
+};
 const engines = engineClient();
 const sse = { "content-type": "text/event-stream" };
+const utf8 = new TextEncoder();
+const never = new Promise<void>(() => {});
+
+/** An event stream that `write` writes, and that ends when `write` returns. */
+function streamed(write: (say: (text: string) => void) => Promise<void>): Response {
+  const body = new ReadableStream({
+    async start(controller) {
+      await write((text) => controller.enqueue(utf8.encode(text)));
+      controller.close();
+    },
+  });
+  return new Response(body, { headers: sse });
+}
 
 let closed: (() => void) | null = null;
 let seen = Promise.withResolvers<void>();
@@ -39,20 +57,10 @@ const server = Bun.serve({
 afterAll(() => server.stop(true));
 
 const behaviours: Record<string, (body: string, incoming: Request) => Response | Promise<Response>> = {
-  fine: () => new Response(`${chunk({ content: "hello" }) + chunk({}, "stop")}data: [DONE]\n\n`, { headers: sse }),
-  whole: () =>
-    Response.json({ choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }] }),
-  shouted: () =>
-    new Response(`${chunk({ content: "hello" }) + chunk({}, "stop")}data: [DONE]\n\n`, {
-      headers: { "content-type": "Text/Event-Stream; charset=UTF-8" },
-    }),
-  "shouted-whole": () =>
-    new Response(
-      JSON.stringify({
-        choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
-      }),
-      { headers: { "content-type": "Application/JSON" } },
-    ),
+  fine: () => new Response(hello, { headers: sse }),
+  whole: () => Response.json(wholeHello),
+  shouted: () => new Response(hello, { headers: { "content-type": "Text/Event-Stream; charset=UTF-8" } }),
+  "shouted-whole": () => Response.json(wholeHello, { headers: { "content-type": "Application/JSON" } }),
   missing: () => new Response("secret-engine: no such model", { status: 404 }),
   html: () => new Response("<h1>secret-engine</h1>", { headers: { "content-type": "text/html" } }),
   teapot: () => Response.json({ error: { message: "secret-engine says no", param: "temperature" } }, { status: 400 }),
@@ -65,53 +73,35 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
   cut: () => new Response(chunk({ content: "hel" }), { headers: sse }),
   silent: () => new Promise<Response>(() => {}),
   stalled: (_, incoming) =>
-    new Response(
-      new ReadableStream({
-        start(controller) {
-          controller.enqueue(new TextEncoder().encode(chunk({ content: "hel" })));
-          incoming.signal.addEventListener("abort", () => closed?.());
-        },
-      }),
-      { headers: sse },
-    ),
+    streamed((say) => {
+      say(chunk({ content: "hel" }));
+      incoming.signal.addEventListener("abort", () => closed?.());
+      return never;
+    }),
   // An engine that sends the head of its answer at once, as engines do that have yet to read the request.
   announced: () =>
-    new Response(
-      new ReadableStream({
-        async start(controller) {
-          const say = (text: string) => controller.enqueue(new TextEncoder().encode(text));
-          say(chunk({ role: "assistant" }));
-          await Bun.sleep(400);
-          say(`${chunk({ content: "hello" }) + chunk({}, "stop")}data: [DONE]\n\n`);
-          controller.close();
-        },
-      }),
-      { headers: sse },
-    ),
+    streamed(async (say) => {
+      say(chunk({ role: "assistant" }));
+      await Bun.sleep(400);
+      say(hello);
+    }),
   // An engine that sends the first part, then a comment every 20 ms, and ends after 400 ms, except at `/forever/`.
   alive: (_, incoming) =>
-    new Response(
-      new ReadableStream({
-        async start(controller) {
-          const say = (text: string) => controller.enqueue(new TextEncoder().encode(text));
-          say(chunk({ content: "hello" }));
-          for (let said = 0; incoming.url.includes("/forever/") || said < 20; said++) {
-            await Bun.sleep(20);
-            if (incoming.signal.aborted) return;
-            say(": still here\n\n");
-          }
-          say(`${chunk({}, "stop")}data: [DONE]\n\n`);
-          controller.close();
-        },
-      }),
-      { headers: sse },
-    ),
+    streamed(async (say) => {
+      say(chunk({ content: "hello" }));
+      for (let said = 0; incoming.url.includes("/forever/") || said < 20; said++) {
+        await Bun.sleep(20);
+        if (incoming.signal.aborted) return never;
+        say(": still here\n\n");
+      }
+      say(ending);
+    }),
   endless: (_, incoming) =>
     new Response(
       new ReadableStream({
         async pull(controller) {
           await Bun.sleep(5);
-          if (!incoming.signal.aborted) controller.enqueue(new TextEncoder().encode(chunk({ content: "on " })));
+          if (!incoming.signal.aborted) controller.enqueue(utf8.encode(chunk({ content: "on " })));
         },
       }),
       { headers: sse },
@@ -119,23 +109,16 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
   // An engine that sends the first part and waits until the test has seen it. Then it sends the other words one by one,
   // and then the end of the answer, which it leaves out at `/silent/`.
   gulps: (_, incoming) =>
-    new Response(
-      new ReadableStream({
-        async start(controller) {
-          const say = (text: string) => controller.enqueue(new TextEncoder().encode(text));
-          say(chunk({ content: "1 " }));
-          await seen.promise;
-          for (const word of ["2 ", "3 ", "4 "]) {
-            say(chunk({ content: word }));
-            await Bun.sleep(5);
-          }
-          if (incoming.url.includes("/silent/")) return;
-          say(`${chunk({}, "stop")}data: [DONE]\n\n`);
-          controller.close();
-        },
-      }),
-      { headers: sse },
-    ),
+    streamed(async (say) => {
+      say(chunk({ content: "1 " }));
+      await seen.promise;
+      for (const word of ["2 ", "3 ", "4 "]) {
+        say(chunk({ content: word }));
+        await Bun.sleep(5);
+      }
+      if (incoming.url.includes("/silent/")) return never;
+      say(ending);
+    }),
   huge: () => new Response(`data: ${"x".repeat(17 * 1024 * 1024)}\n\n`, { headers: sse }),
 };
 
@@ -359,7 +342,6 @@ describe("an engine", () => {
   });
 
   test("that closes its stream some time after the end of its answer serves the next request on the same connection", async () => {
-    const answer = `${chunk({ content: "hello" })}${chunk({}, "stop")}data: [DONE]\n\n`;
     const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     let requests = 0;
     let connections = 0;
@@ -372,7 +354,7 @@ describe("an engine", () => {
         data(socket, bytes) {
           if (!bytes.toString().startsWith("POST")) return;
           requests += 1;
-          socket.write(`${head}${answer.length.toString(16)}\r\n${answer}\r\n`);
+          socket.write(`${head}${hello.length.toString(16)}\r\n${hello}\r\n`);
           closeStream = () => void socket.write("0\r\n\r\n");
         },
       },
