@@ -14,13 +14,14 @@ import {
 } from "../../../src/core/store/directory.ts";
 import { laterFaultOf } from "../../harness/faults.ts";
 import { until } from "../../harness/until.ts";
+import { activeCredential } from "./credentials.ts";
 
 const start = Date.UTC(2026, 10, 21, 3);
 
 /** An authenticator over a directory in memory, with its own clock; a test can hold back the directory's answers. */
 function house(limits: Partial<AuthenticatorLimits> = {}, policy: PeoplePolicy | null = null) {
   const clock = { node_ms: 5000, store_ms: start };
-  const rows = new Map<string, Omit<Credential, "readAt">>();
+  const rows = new Map<string, Credential>();
   const asked: string[] = [];
   const touched: string[][] = [];
   let before: () => Promise<void> = async () => {};
@@ -58,30 +59,9 @@ function house(limits: Partial<AuthenticatorLimits> = {}, policy: PeoplePolicy |
     },
     add(organizationId = "org_1") {
       const key = newKey(crypto.getRandomValues(new Uint8Array(64)));
-      const row: Omit<Credential, "readAt"> = {
-        key: {
-          id: `key_${++made}`,
-          name: "test",
-          scopes: ["models:read"],
-          models: null,
-          allowFrom: null,
-          expiresAt: null,
-          revokedAt: null,
-          lastUsedAt: null,
-        },
-        secret: { createdAt: new Date(start), expiresAt: null, revokedAt: null },
-        ends: { lifetimeAt: null, unusedAt: null },
-        person: null,
-        organization: {
-          id: organizationId,
-          slug: "acme",
-          name: "Acme",
-          status: "active",
-          plan: "pro",
-          keepsContent: true,
-        },
-        rates: [],
-      };
+      const row = activeCredential(new Date(start));
+      row.key.id = `key_${++made}`;
+      row.organization.id = organizationId;
       rows.set(hashKey(key).toHex(), row);
       return { key, row };
     },

@@ -4,35 +4,16 @@ import { judge, type Principal, type Verdict } from "../../../src/core/auth/verd
 import type { Fault } from "../../../src/core/inference/fault.ts";
 import type { Credential } from "../../../src/core/store/directory.ts";
 import { until } from "../../harness/until.ts";
+import { activeCredential } from "./credentials.ts";
 
 const at = new Date("2026-01-01T00:00:00Z");
 
 function credential(name: string, change: Partial<Credential["organization"]> = {}, revoked = false): Credential {
+  const { key, organization, ...rest } = activeCredential(at);
   return {
-    key: {
-      id: `key_${name}`,
-      name,
-      scopes: ["inference:create"],
-      models: null,
-      allowFrom: null,
-      expiresAt: null,
-      revokedAt: revoked ? at : null,
-      lastUsedAt: null,
-    },
-    secret: { createdAt: at, expiresAt: null, revokedAt: null },
-    person: null,
-    ends: { lifetimeAt: null, unusedAt: null },
-    organization: {
-      id: "org_1",
-      slug: "acme",
-      name: "Acme",
-      status: "active",
-      plan: "pro",
-      keepsContent: true,
-      ...change,
-    },
-    rates: [],
-    readAt: at,
+    ...rest,
+    key: { ...key, id: `key_${name}`, revokedAt: revoked ? at : null },
+    organization: { ...organization, ...change },
   };
 }
 

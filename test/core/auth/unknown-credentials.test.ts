@@ -3,8 +3,8 @@ import { type AuthenticatorLimits, authenticator } from "../../../src/core/auth/
 import { hashKey, key_random_bytes, newKey } from "../../../src/core/auth/credential.ts";
 import { SlowRefusal } from "../../../src/core/auth/unknown-credentials.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import type { Credential } from "../../../src/core/store/directory.ts";
 import { until } from "../../harness/until.ts";
+import { activeCredential } from "./credentials.ts";
 
 const made = () => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
 
@@ -26,7 +26,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}, isHinted = (_hash: str
           await gate;
           state.waiting--;
         }
-        return isReal ? ({ ...credential, readAt: new Date(0) } as unknown as Credential) : null;
+        return isReal ? activeCredential(new Date(0)) : null;
       },
       async touch() {},
     },
@@ -57,21 +57,6 @@ function house(limits: Partial<AuthenticatorLimits> = {}, isHinted = (_hash: str
     },
   };
 }
-
-const credential = {
-  key: {
-    id: "key_1",
-    name: "test",
-    scopes: [],
-    models: null,
-    expiresAt: null,
-    revokedAt: null,
-    lastUsedAt: null,
-  },
-  secret: { expiresAt: null, revokedAt: null },
-  ends: { lifetimeAt: null, unusedAt: null },
-  organization: { id: "org_1", status: "active", keyUnusedMaxDays: null },
-};
 
 describe("look-ups of unknown keys", () => {
   test("are so many at a time, and a known key does not wait for them", async () => {
