@@ -4,7 +4,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Countdown } from "../../../src/core/time/cancellation.ts";
-import { Lateness } from "../../../src/node/lateness.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
 function counted(wait_ms: number) {
@@ -125,24 +124,5 @@ describe("a countdown", () => {
       }),
       { numRuns: 60 },
     );
-  });
-});
-
-describe("how late a process is", () => {
-  test("is known while it is, and added up", async () => {
-    const clock = new VirtualClock();
-    const lateness = new Lateness(clock);
-    await clock.advance(10_000);
-    expect(lateness.total_ms()).toBe(0);
-    clock.freeze(3_100);
-    expect(lateness.total_ms()).toBe(3_000);
-    await clock.advance(0);
-    expect(lateness.total_ms()).toBe(3_000);
-    await clock.advance(5_000);
-    clock.freeze(600);
-    await clock.advance(1_000);
-    expect(lateness.total_ms()).toBe(3_500);
-    lateness.stop();
-    expect(clock.timers).toBe(0);
   });
 });

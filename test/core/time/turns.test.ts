@@ -3,7 +3,7 @@
  * between which urgent work can run.
  */
 import { describe, expect, spyOn, test } from "bun:test";
-import { starts, starts_portion, turns } from "../../../src/core/time/turns.ts";
+import { starts, starts_portion, together, turns } from "../../../src/core/time/turns.ts";
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -27,6 +27,22 @@ describe("what a poll brings", () => {
     expect(done).toEqual([]);
     await nextTurn();
     expect(done).toEqual(["a", "b", "after a", "after b"]);
+  });
+
+  test("is done in the next turn where that asked for it, all of it together where it has one urgency", async () => {
+    const soon = together();
+    const done: string[] = [];
+    const work = (name: string) => () => {
+      done.push(name);
+      soon(() => done.push(`after ${name}`));
+    };
+    for (let at = 0; at < 100; at++) soon(work(`${at}`));
+    await Promise.resolve();
+    expect(done).toEqual([]);
+    await nextTurn();
+    expect(done).toHaveLength(100);
+    await nextTurn();
+    expect(done.slice(100)).toEqual(done.slice(0, 100).map((name) => `after ${name}`));
   });
 
   test("is done with all that it sets off before anything that flows, where it is urgent", async () => {
