@@ -34,22 +34,11 @@ const told = (body: object) => {
 describe("the tools in force", () => {
   const listed = { tools: [tool("f"), tool("g"), tool("h", { defer_loading: true })] };
 
-  test("are those that are listed, without those that were removed", () =>
-    expect(namesOf({ ...listed, ...says(system(removes("f"))) })).toEqual(["g", "h"]));
-
   test("are with those that were added, in the order of the conversation", () => {
     expect(
       namesOf({ ...listed, ...says(system(removes("f"), adds("h")), user, system(adds("f"), removes("g"))) }),
     ).toEqual(["f", "h"]);
     expect(namesOf(says(system(defines(tool("new")))))).toEqual(["new"]);
-  });
-
-  test("may be added and removed again and again, and a second time changes nothing", () => {
-    expect(namesOf({ ...listed, ...says(system(removes("f"), removes("f"))) })).toEqual(["g", "h"]);
-    expect(namesOf({ ...listed, ...says(system(adds("f"), adds("f"))) })).toEqual(["f", "g", "h"]);
-    expect(namesOf(says(system(defines(tool("new")), defines(tool("new")), removes("new"), adds("new"))))).toEqual([
-      "new",
-    ]);
   });
 
   test("have the definition that was given last", () => {
