@@ -45,21 +45,19 @@ test("a field that is absent leaves no comma, and one absent from a list is null
   for (const piece of [1, 20, 60]) expect(joined(one, piece)).toBe(JSON.stringify(one));
 });
 
-test("no piece is much larger than it is to be, whatever is large", () => {
-  const piece = 1000;
-  const large = { text: "é".repeat(50_000), ["n".repeat(20_000)]: Array.from({ length: 5_000 }, (_, at) => [at, "s"]) };
-  const pieces = [...jsonPieces(large, piece)];
-  expect(Buffer.concat(pieces).toString()).toBe(JSON.stringify(large));
-  for (const { byteLength } of pieces) expect(byteLength).toBeLessThan(8 * piece);
-});
-
-test("nor where most of it is names, numbers or nothing", () => {
+test("no piece is much larger than it is to be, whatever is large: texts, names, lists, numbers or nothing", () => {
   const piece = 1000;
   const names = Array.from({ length: 2_000 }, (_, at) => `a name of some length, number ${at}`);
-  const empty = Object.fromEntries(names.map((name) => [name, ""]));
-  const numbers = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [at, null]));
-  const texts = Object.fromEntries(Object.keys(numbers).map((name) => [name, ""]));
-  for (const large of [empty, numbers, texts, { numbers: Object.keys(numbers).map(Number) }]) {
+  const numbers = Array.from({ length: 5_000 }, (_, at) => at);
+  const fieldsOf = (all: readonly (string | number)[], value: unknown) =>
+    Object.fromEntries(all.map((name) => [name, value]));
+  for (const large of [
+    { text: "é".repeat(50_000), ["n".repeat(20_000)]: numbers.map((at) => [at, "s"]) },
+    fieldsOf(names, ""),
+    fieldsOf(numbers, null),
+    fieldsOf(numbers, ""),
+    { numbers },
+  ]) {
     const pieces = [...jsonPieces({ large, and: [large] }, piece)];
     expect(Buffer.concat(pieces).toString()).toBe(JSON.stringify({ large, and: [large] }));
     for (const { byteLength } of pieces) expect(byteLength).toBeLessThan(8 * piece);
