@@ -1,8 +1,12 @@
 // Holds the decisions of an administrator, and each node's knowledge of them: the unchanged product code that follows
 // limits (src/core/admission/limits-in-force.ts) and revocations (src/core/auth/standing.ts), over wires that may fail.
 
-import { type LimitChanges, noLimitChanges } from "../../src/core/admission/limit-changes.ts";
-import { type LimitsInForce, limitsInForce } from "../../src/core/admission/limits-in-force.ts";
+import {
+  type LimitChanges,
+  type LimitsInForce,
+  limitsInForce,
+  noLimitChanges,
+} from "../../src/core/admission/limits-in-force.ts";
 import { type Standings, standings } from "../../src/core/auth/standing.ts";
 import type { Principal, Verdict } from "../../src/core/auth/verdict.ts";
 import type { ChangedLimits, Plan } from "../../src/core/store/plan.ts";

@@ -9,7 +9,7 @@ import type { Rates } from "../store/rates.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { type BatcherParts, type BatcherSettings, batcher, batcherSettings } from "./batcher.ts";
 import { type Entrance, type EntranceParts, entrance } from "./entrance.ts";
-import type { LimitChanges } from "./limit-changes.ts";
+import type { LimitChanges } from "./limits-in-force.ts";
 import { recovery } from "./recovery.ts";
 
 export interface Admission extends Entrance {

@@ -22,10 +22,9 @@ import type { Clock } from "../time/clock.ts";
 import { starts } from "../time/turns.ts";
 import { Ample, type HoldPlan, holdFor } from "./allowance.ts";
 import type { Batcher } from "./batcher.ts";
-import { type LimitChanges, noLimitChanges } from "./limit-changes.ts";
 import { limitHeaders, wordsFor } from "./limit-words.ts";
-import { beyondWholeRate, rateLimitExceeded } from "./rates.ts";
-import { admissionRefusal } from "./refusal.ts";
+import { type LimitChanges, noLimitChanges } from "./limits-in-force.ts";
+import { admissionRefusal, beyondWholeRate, rateLimitExceeded } from "./refusal.ts";
 import { HeldReservation, type Reservation } from "./reservation.ts";
 
 export interface EntranceSettings {
@@ -67,11 +66,6 @@ export interface Entrance {
   enter(entry: Entry, admitting?: Admitting): Promise<Reservation>;
 }
 
-export interface CountedEntrance extends Entrance {
-  /** The number of requests with a hold: they are granted, and their settlement is not yet confirmed. */
-  holds(): number;
-}
-
 export interface EntranceParts {
   batcher: Batcher;
   clock: Clock;
@@ -84,7 +78,7 @@ export interface EntranceParts {
   waited?: ((answer: "granted" | "refused" | "error", ms: number) => void) | undefined;
 }
 
-export function entrance(parts: EntranceParts, settings: EntranceSettings): CountedEntrance {
+export function entrance(parts: EntranceParts, settings: EntranceSettings): Entrance & { holds(): number } {
   const { batcher, clock, rates, changes = noLimitChanges } = parts;
   let holds = 0;
   const ample = new Ample(() => clock.now_ms());

@@ -16,7 +16,15 @@ import {
   type WindowReadings,
   windowKinds,
 } from "../store/ledger.ts";
-import type { WholeLimit } from "./whole-limit.ts";
+
+/** A limit that is smaller than the least amount that has to be reserved for a request, so that waiting is in vain. */
+export interface WholeLimit extends Limited {
+  limit: WindowKind | "tokens_per_minute";
+  /** The size of the limit: nanos of a window, or tokens of a minute. */
+  value: number;
+  /** The extra usage that relieves the organization's windows; absent for every other limit. */
+  extra?: { enabled: boolean; capNanos: number | null; available: number };
+}
 
 /** The windows that lack room for a request, with their subject. `windows` and `kinds` are that subject's. */
 export interface Limiter extends Shortage, Limited {}

@@ -2,12 +2,60 @@
  * The limits in force as this node knows them: the plans, and which limits have changed. They are read again when a
  * message says that some limits changed; every second, because a message may be lost; and when a raise (a temporary
  * increase of a limit) ends, because no message announces its end. While the store does not answer, they stay as they
- * were. A plan that did not change stays the same object.
+ * were. A plan that did not change stays the same object. docs/design/usage.md, Limits that change.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ChangedLimits, LimitStore, Plan } from "../store/plan.ts";
 import { alignedClock, type Clock, gathered } from "../time/clock.ts";
-import { HeardChanges, type LimitChanges } from "./limit-changes.ts";
+
+export interface LimitChanges {
+  /** A number that rises with each change of a limit. */
+  readonly edition: number;
+  /** Whether limits of these organizations, teams, people or keys (ids) changed since `edition` was `since`. */
+  concern(subjects: readonly string[], since: number): boolean;
+}
+
+/** For a store in which only plans have limits: no other limit ever changes. */
+export const noLimitChanges: LimitChanges = { edition: 0, concern: () => false };
+
+/** The number of changes that are kept. An older change counts as one of every subject's limits. */
+const kept_max = 10_000;
+
+export class HeardChanges implements LimitChanges {
+  #edition = 0;
+  /** The oldest `edition` from which all changes are still known. */
+  #knownFrom = 0;
+  /** For each subject, the `edition` at which its limits last changed; the oldest comes first. */
+  readonly #last = new Map<string, number>();
+
+  get edition(): number {
+    return this.#edition;
+  }
+
+  /** Records a change of the limits of these subjects (ids); null: any subject's limits may have changed. */
+  hear(subjects: readonly string[] | null): void {
+    if (subjects?.length === 0) return;
+    this.#edition += 1;
+    if (subjects === null) {
+      this.#last.clear();
+      this.#knownFrom = this.#edition;
+      return;
+    }
+    for (const id of subjects) {
+      this.#last.delete(id);
+      this.#last.set(id, this.#edition);
+    }
+    for (const [id, edition] of this.#last) {
+      if (this.#last.size <= kept_max) return;
+      this.#last.delete(id);
+      this.#knownFrom = edition;
+    }
+  }
+
+  concern(subjects: readonly string[], since: number): boolean {
+    return since < this.#knownFrom || subjects.some((id) => (this.#last.get(id) ?? 0) > since);
+  }
+}
 
 export interface LimitsInForce {
   plans(): ReadonlyMap<string, Plan>;

@@ -7,24 +7,18 @@
  * - The store's clock was set, so that leases may only seem to have lapsed. Meanwhile running requests
  *   extend their leases by the new clock.
  */
-import type { Ledger } from "../store/ledger.ts";
-import type { Clock } from "../time/clock.ts";
+import type { ClockRange, Ledger } from "../store/ledger.ts";
+import { type Clock, type Repeating, repeating } from "../time/clock.ts";
 import { leaseMargin_ms } from "./lease.ts";
-import { type StoreClock, storeClock } from "./store-clock.ts";
 
-export interface RecoverySettings {
+interface RecoverySettings {
   sweep_ms: number;
   lease_ms: number;
   /** The most holds (amounts reserved for requests) that one transaction settles. */
   recovered_max: number;
 }
 
-export interface Recovery {
-  /** Ends the sweeps; resolves when none is under way. */
-  stop(): Promise<void>;
-}
-
-export interface RecoveryParts {
+interface RecoveryParts {
   ledger: Pick<Ledger, "recover">;
   clock: Clock;
   /** Called with the number of holds that a sweep has settled, if there were any. */
@@ -32,22 +26,15 @@ export interface RecoveryParts {
   failed?: ((error: unknown) => void) | undefined;
 }
 
-export function recovery(parts: RecoveryParts, settings: RecoverySettings): Recovery {
+export function recovery(parts: RecoveryParts, settings: RecoverySettings): Repeating {
   const { ledger, clock } = parts;
   // Changes of the store's clock by less than half the lease margin are tolerated: with them, no lease ends before its
   // node has stopped forwarding by its own deadline.
-  const store: StoreClock = storeClock(leaseMargin_ms(settings.lease_ms) / 2);
+  const store = storeClock(leaseMargin_ms(settings.lease_ms) / 2);
   let begunAt_ms = clock.now_ms();
   let answeredAt_ms = begunAt_ms;
   let stopped = false;
-  let underway: Promise<void> = Promise.resolve();
-  let cancel = clock.after(settings.sweep_ms, tick);
-
-  function tick(): void {
-    underway = sweep().finally(() => {
-      if (!stopped) cancel = clock.after(settings.sweep_ms, tick);
-    });
-  }
+  const sweeps = repeating(sweep, { every: settings.sweep_ms }, clock);
 
   async function sweep(): Promise<void> {
     try {
@@ -81,10 +68,30 @@ export function recovery(parts: RecoveryParts, settings: RecoverySettings): Reco
   }
 
   return {
-    async stop() {
+    stop() {
       stopped = true;
-      cancel();
-      await underway;
+      return sweeps.stop();
+    },
+  };
+}
+
+/** Compares the store's clock with the node's own monotonic one, which nobody sets. */
+function storeClock(tolerance_ms: number) {
+  let last: { at_ms: number; sentAt_ms: number; heardAt_ms: number } | null = null;
+  return {
+    /** The range of the store's clock when a message that is sent now arrives; null before the store's first answer. */
+    range: (now_ms: number): ClockRange | null =>
+      last && {
+        earliest: new Date(last.at_ms + (now_ms - last.heardAt_ms) - tolerance_ms),
+        latest: new Date(last.at_ms + (now_ms - last.sentAt_ms) + tolerance_ms),
+      },
+    /** Whether the store's clock, which showed `at` in between, was set since the last answer, beyond the tolerance. */
+    wasSet(at: Date, sentAt_ms: number, heardAt_ms: number): boolean {
+      const at_ms = at.getTime();
+      const went_ms = last ? at_ms - last.at_ms : 0;
+      const [least_ms, most_ms] = last ? [sentAt_ms - last.heardAt_ms, heardAt_ms - last.sentAt_ms] : [0, 0];
+      last = { at_ms, sentAt_ms, heardAt_ms };
+      return went_ms > most_ms + tolerance_ms || went_ms < least_ms - tolerance_ms;
     },
   };
 }

@@ -1,11 +1,11 @@
 /**
- * Turns a refusal of the ledger into a fault. Its message says what is left, what the request needs, when there will be
- * room for the request, and what helps sooner. The message has the ledger's own numbers, rounded for people. Rules:
- * docs/design/errors-and-streams.md, Limits and their errors. Pure.
+ * Turns a refusal, of the ledger or by a sliding rate, into a fault. Its message says what is left, what the request
+ * needs, when there will be room for the request, and what helps sooner. The message has the store's own numbers,
+ * rounded for people. Rules: docs/design/errors-and-streams.md, Limits and their errors. Pure.
  */
 
 import { asFault, Fault, type LimitMet } from "../inference/fault.ts";
-import { counted, type MoneyWords, moneyOf, percentOf } from "../inference/money.ts";
+import { counted, grouped, type MoneyWords, moneyOf, percentOf } from "../inference/money.ts";
 import { type Limited, limitedOf } from "../store/budget.ts";
 import {
   type AdmitAnswer,
@@ -15,20 +15,21 @@ import {
   type WindowReading,
   windowKinds,
 } from "../store/ledger.ts";
+import { minute_ms, type RateHopeless, type RateRefused } from "../store/rates.ts";
 import { moment } from "../time/written.ts";
 import {
   askAdvice,
   capitalized,
   forModels,
   limitedShown,
+  minuteLimit,
   needs,
   type RefusalWords,
   spanNames,
   subjectNamed,
   windowHeaders,
 } from "./limit-words.ts";
-import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } from "./limited-by.ts";
-import { beyondWholeLimit } from "./whole-limit.ts";
+import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow, type WholeLimit } from "./limited-by.ts";
 
 /** The fault of a refused admission. `leastNanos`: the least that the request must hold to start. */
 export function admissionRefusal(
@@ -50,6 +51,65 @@ export function admissionRefusal(
     case "unknown":
       return asFault(new Error(`the ledger answered '${answer.answer}' to an admission`));
   }
+}
+
+export function rateLimitExceeded(
+  refused: RateRefused,
+  tokens_min: number,
+  { words, headers }: { words: RefusalWords; headers: Record<string, string> },
+): Fault {
+  const { limit: name, retry_ms, reading } = refused;
+  const seconds = Math.ceil(Math.min(minute_ms, Math.max(1, retry_ms)) / 1000);
+  const whole = `${subjectNamed(refused, words)}'s limit of ${minuteLimit(name, reading.limit)}${forModels(refused)}`;
+  const problem =
+    name === "tokens" && reading.remaining > 0
+      ? `This request needs at least ${counted(tokens_min, "token")}, but the ${whole} has ${grouped(reading.remaining)} left.`
+      : `The ${whole} is reached.`;
+  const { limit, remaining } = reading;
+  return new Fault("rate_limit_exceeded", `${problem} Try again in ${seconds} s.`, {
+    retryAfterSeconds: seconds,
+    headers,
+    limit: {
+      ...limitedOf(refused),
+      name: `${name}_per_minute`,
+      limit,
+      used: limit - remaining,
+      needed: name === "tokens" ? tokens_min : 1,
+    },
+    body: limitedShown(refused),
+  });
+}
+
+export function beyondWholeRate(hopeless: RateHopeless, needed: number, words: RefusalWords): Fault {
+  const whole = { ...limitedOf(hopeless), limit: "tokens_per_minute", value: hopeless.tokensPerMinute } as const;
+  return beyondWholeLimit(whole, needed, words);
+}
+
+/** `needed` is in the unit of the limit, nanos or tokens. */
+function beyondWholeLimit(whole: WholeLimit, needed: number, words: RefusalWords): Fault {
+  const { limit, value, extra } = whole;
+  const { plan, currency, inWords } = words;
+  const isMinute = limit === "tokens_per_minute";
+  const written = (amount: number) => (isMinute ? amount : moneyOf(amount, currency));
+  const asked = isMinute ? `This request needs at least ${counted(needed, "token")}` : needs(needed, words);
+  const size = isMinute
+    ? `limit of ${minuteLimit("tokens", value)}${forModels(whole)}`
+    : `${inWords(value)}${forModels(whole)} ${spanNames[limit]}`;
+  const nor = extra?.enabled ? ` and its ${inWords(extra.capNanos ?? 0)} ${spanNames.extra}` : "";
+  const less = isMinute ? "Send less input" : "Send less input, choose a cheaper model";
+  const message = `${asked}, more than the ${subjectNamed(whole, words)}'s whole ${size}${nor}. ${less}, or ${askAdvice(whole, extra)}.`;
+  return new Fault("usage_limit_reached", message, {
+    headers: { "x-should-retry": "false" },
+    limit: { ...limitedOf(whole), name: limit, limit: value, used: null, needed },
+    body: {
+      limit,
+      limit_value: written(value),
+      needed: written(needed),
+      ...limitedShown(whole),
+      ...(extra && { extra_usage: { enabled: extra.enabled, available: moneyOf(extra.available, currency) } }),
+      plan_type: plan.name,
+    },
+  });
 }
 
 /** The organization's windows, from which headers are made even if the limit of a key or team refused. */

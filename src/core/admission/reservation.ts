@@ -24,8 +24,8 @@ import type { Clock } from "../time/clock.ts";
 import { bookable, type HoldPlan, HoldRoom, stepTokens, wholeUpTo } from "./allowance.ts";
 import type { Batcher } from "./batcher.ts";
 import { Lease } from "./lease.ts";
-import type { LimitChanges } from "./limit-changes.ts";
 import { stoppingLimit, tightestLimit } from "./limited-by.ts";
+import type { LimitChanges } from "./limits-in-force.ts";
 
 export type Settlement = Pick<
   Settle,
@@ -41,7 +41,7 @@ export interface ReservationParts {
   /** The organization's current plan, the same object until the plan changes. Absent: the plan does not change. */
   planNow: (() => Plan) | undefined;
   changes: LimitChanges;
-  /** The `edition` of `changes` before the admission was sent (limit-changes.ts). */
+  /** The `edition` of `changes` before the admission was sent (limits-in-force.ts). */
   edition: number;
   /** The ids of the subjects whose limits apply: the organization, the key, its team in the ledger, and its person. */
   subjects: readonly string[];

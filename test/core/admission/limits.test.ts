@@ -1,7 +1,6 @@
 /** A node's knowledge of changed limits: the subjects for which it has received changes. */
 import { expect, test } from "bun:test";
-import { HeardChanges } from "../../../src/core/admission/limit-changes.ts";
-import { limitsInForce } from "../../../src/core/admission/limits-in-force.ts";
+import { HeardChanges, limitsInForce } from "../../../src/core/admission/limits-in-force.ts";
 import { type LimitStore, noLimits, type Plan } from "../../../src/core/store/plan.ts";
 import { VirtualClock } from "./virtual-time.ts";
 

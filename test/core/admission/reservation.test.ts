@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { batcher } from "../../../src/core/admission/batcher.ts";
 import { type EntranceSettings, entrance } from "../../../src/core/admission/entrance.ts";
-import { HeardChanges } from "../../../src/core/admission/limit-changes.ts";
+import { HeardChanges } from "../../../src/core/admission/limits-in-force.ts";
 import type { Reservation, Settlement } from "../../../src/core/admission/reservation.ts";
 import type { Fault } from "../../../src/core/inference/fault.ts";
 import type { Model } from "../../../src/core/inference/model.ts";
