@@ -4,7 +4,6 @@ import type { Limited, LimitedBy } from "../store/budget.ts";
 import { type Operation, type WindowKind, type WindowReadings, windowKinds } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import type { RateLimitName, RateReadings } from "../store/rates.ts";
-import { iso } from "../time/written.ts";
 
 /** The facts for the message about a refused request. */
 export interface RefusalWords extends MoneyWords {
@@ -78,6 +77,20 @@ export function windowHeaders(windows: WindowReadings): Record<string, string> {
     headers[`x-service-usage-${kind}-reset-at`] = iso(resetAt);
   }
   return headers;
+}
+
+/** The texts of instants that come again and again, such as the ends of windows. */
+const texts = new Map<number, string>();
+const texts_max = 1024;
+
+/** An instant as JSON has it, to the millisecond: `2026-11-22T03:00:00.000Z`. */
+export function iso(at: Date): string {
+  const known = texts.get(at.getTime());
+  if (known !== undefined) return known;
+  const text = at.toISOString();
+  if (texts.size >= texts_max) texts.clear();
+  texts.set(at.getTime(), text);
+  return text;
 }
 
 /** The plan's limits per minute, named as the protocol's clients expect. `now_ms` is since the epoch. */

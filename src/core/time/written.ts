@@ -1,19 +1,5 @@
 /** Writes instants for people: in UTC, or in a time zone that this runtime knows. Pure. */
 
-/** The texts of instants that come again and again, such as the ends of windows. */
-const texts = new Map<number, string>();
-const texts_max = 1024;
-
-/** An instant as JSON has it, to the millisecond: `2026-11-22T03:00:00.000Z`. */
-export function iso(at: Date): string {
-  const known = texts.get(at.getTime());
-  if (known !== undefined) return known;
-  const text = at.toISOString();
-  if (texts.size >= texts_max) texts.clear();
-  texts.set(at.getTime(), text);
-  return text;
-}
-
 /** An instant to the second: `2026-11-22 03:00:00 UTC`. */
 export function instant(at: Date | null): string | null {
   return at ? `${at.toISOString().slice(0, 19).replace("T", " ")} UTC` : null;

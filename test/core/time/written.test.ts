@@ -1,6 +1,7 @@
 /** Instants as text in a time zone, as errors and commands show them. */
 import { expect, test } from "bun:test";
-import { instantIn, iso, isZone } from "../../../src/core/time/written.ts";
+import { iso } from "../../../src/core/admission/limit-words.ts";
+import { instantIn, isZone } from "../../../src/core/time/written.ts";
 
 test("an instant in a zone is its date and time there, with the zone", () => {
   const at = new Date("2026-11-30T23:00:00Z");
