@@ -18,27 +18,19 @@ import type { AnswerOf, Command, Ledger, LedgerAnswer } from "../store/ledger.ts
 import type { Clock } from "../time/clock.ts";
 import { commandQueue, type Item, isAwaited } from "./queue.ts";
 
-export interface BatcherSettings {
+export const batcherSettings = {
   /** The least time between two batches, unless the last one had few commands that somebody waits for. */
-  gap_ms: number;
-  batch_commands_max: number;
-  /** The most batches that wait for the store's answer at a time. */
-  batches_max: number;
-  /** The most settlements that wait for the store. At this number nothing new is admitted. */
-  settlements_waiting_max: number;
-  /** The wait before a failed command is sent again; it doubles with each failure, from the least to the most. */
-  retry_ms_min: number;
-  retry_ms_max: number;
-}
-
-export const batcherSettings: BatcherSettings = {
   gap_ms: 5,
   batch_commands_max: 256,
+  /** The most batches that wait for the store's answer at a time. */
   batches_max: 2,
+  /** The most settlements that wait for the store. At this number nothing new is admitted. */
   settlements_waiting_max: 20_000,
+  /** The wait before a failed command is sent again; it doubles with each failure, from the least to the most. */
   retry_ms_min: 25,
   retry_ms_max: 1_000,
 };
+export type BatcherSettings = typeof batcherSettings;
 
 /** After a batch with this many commands that somebody waits for, the next one gathers for the whole of `gap_ms`. */
 const fullGap_commands = 3;

@@ -6,7 +6,7 @@
  */
 
 import { fullGC } from "bun:jsc";
-import { Bucket, type BucketSize } from "../time/bucket.ts";
+import { Bucket } from "../time/bucket.ts";
 
 export interface Garbage {
   /** Called when a body of this size was parsed and translated: its text and the values of its protocol are garbage. */
@@ -24,35 +24,24 @@ export interface Garbage {
   ticked(open: number): void;
 }
 
-interface GarbageSettings {
+const mib = 1024 * 1024;
+const garbageSettings = {
   /** The least size of a large body. Smaller ones leave little garbage, which the runtime collects in time. */
-  large_bytes: number;
+  large_bytes: 2 * mib,
   /** The bytes that requests with large bodies must have held, added up as they end, before a collection. */
-  ended_bytes: number;
+  ended_bytes: 16 * mib,
   /** Requests of this age have survived the quick collections, so only a full collection frees them. */
-  old_ms: number;
+  old_ms: 1000,
   /** The old requests that must have ended before a collection; as many as are open, if more are open. */
-  old_min: number;
+  old_min: 1000,
   /**
    * The wait between two collections for old requests, as a multiple of the last one's duration, in which every stream
    * stopped. Without it, 400 old requests a second would cost 100 ms each 2.5 seconds, and delay one token in 25.
    */
-  old_rest: number;
-  /** The wait from a request's end to a collection: it is still being released, and another may follow at once. */
-  wait_ms: number;
-  /** With more open requests than this, a full collection may take too long to be made for small garbage. */
-  open_max: number;
-  budget: BucketSize;
-}
-
-const mib = 1024 * 1024;
-const garbageSettings: GarbageSettings = {
-  large_bytes: 2 * mib,
-  ended_bytes: 16 * mib,
-  old_ms: 1000,
-  old_min: 1000,
   old_rest: 200,
+  /** The wait from a request's end to a collection: it is still being released, and another may follow at once. */
   wait_ms: 250,
+  /** With more open requests than this, a full collection may take too long to be made for small garbage. */
   open_max: 128,
   budget: { burst: 1000, per_second: 50 },
 };

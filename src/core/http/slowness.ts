@@ -9,15 +9,9 @@ export interface Slowness {
   wait(signal: Signal): Promise<boolean>;
 }
 
-interface SlownessLimits {
-  waiting_max: number;
-  shortest_ms: number;
-  longest_ms: number;
-}
+export const slownessLimits = { waiting_max: 2000, shortest_ms: 1000, longest_ms: 3000 };
 
-export const slownessLimits: SlownessLimits = { waiting_max: 2000, shortest_ms: 1000, longest_ms: 3000 };
-
-export function slowness(limits: SlownessLimits, random: () => number): Slowness {
+export function slowness(limits: typeof slownessLimits, random: () => number): Slowness {
   let waiting = 0;
   return {
     async wait(signal) {

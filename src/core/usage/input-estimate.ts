@@ -73,12 +73,11 @@ export interface InputEstimate {
   ratios: Kept<InputRatio>;
 }
 
-interface EstimateSettings {
+const estimateSettings = {
   /** Tokens per byte before the first report: one token for three bytes, which is more than prose or code has. */
-  ratio_initial: number;
-  models_max: number;
-}
-const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: learned_max };
+  ratio_initial: 1 / 3,
+  models_max: learned_max,
+};
 
 /** Tokens per byte of most texts, before the first report. Holds use the larger `ratio_initial`. */
 const ratioExpected = 1 / 4;
@@ -115,7 +114,7 @@ function isPlausible({ ratio, spread, bytes, template }: InputRatio): boolean {
   return isRatio && bytes > 0 && bytes < 1e15 && template >= 0 && template <= templateTokens_max;
 }
 
-export function inputEstimate(settings: EstimateSettings = estimateSettings): InputEstimate {
+export function inputEstimate(settings = estimateSettings): InputEstimate {
   const models = learned(settings.models_max, isPlausible);
 
   return {

@@ -19,20 +19,14 @@ export interface RefusedLog {
   stop(): Promise<void>;
 }
 
-export interface RefusedSettings {
-  write_ms: number;
-  /** The wait between attempts while the store is away. */
-  retry_ms: number;
-  waiting_max: number;
-  forget_ms: number;
-}
-
-export const refusedSettings: RefusedSettings = {
+export const refusedSettings = {
   write_ms: 100,
+  /** The wait between attempts while the store is away. */
   retry_ms: 1_000,
   waiting_max: 1_000,
   forget_ms: 3_600_000,
 };
+export type RefusedSettings = typeof refusedSettings;
 
 export function refusedLog(parts: {
   store: RefusedRequests;
