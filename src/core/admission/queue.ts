@@ -19,21 +19,7 @@ export interface Item {
 /** Whether a request waits for the command's answer. */
 export const isAwaited = ({ command: { verb } }: Item) => verb === "admit" || verb === "grow";
 
-export interface CommandQueue {
-  add(item: Item): void;
-  remove(item: Item): void;
-  isEmpty(): boolean;
-  /** The time at which the next commands may be sent: at the earliest `now_ms`; Infinity if there are none. */
-  next_ms(now_ms: number): number;
-  /** As `next_ms`, but only for commands that a request waits for. */
-  awaitedNext_ms(now_ms: number): number;
-  /** Removes and returns the commands that are sent together now. */
-  take(now_ms: number): Item[];
-  /** Resets the failures and the wait of every command, because the store was unreachable and answers again. */
-  forgive(): void;
-}
-
-export function commandQueue(batch_commands_max: number): CommandQueue {
+export function commandQueue(batch_commands_max: number) {
   let urgent: Item[] = [];
   let settlements: Item[] = [];
   let retriesTurn = false;
@@ -49,18 +35,20 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
   }
 
   return {
-    add(item) {
+    add(item: Item): void {
       (item.command.verb === "settle" ? settlements : urgent).push(item);
     },
-    remove(item) {
+    remove(item: Item): void {
       if (item.command.verb === "settle") settlements = settlements.filter((one) => one !== item);
       else urgent = urgent.filter((one) => one !== item);
     },
     isEmpty: () => urgent.length + settlements.length === 0,
-    next_ms: (now_ms) => Math.min(nextOf(urgent, now_ms), nextOf(settlements, now_ms)),
-    awaitedNext_ms: (now_ms) => nextOf(urgent, now_ms, isAwaited),
-    /** Alternates between commands that have failed before (most often first) and commands that have not. */
-    take(now_ms) {
+    /** The time at which the next commands may be sent: at the earliest `now_ms`; Infinity if there are none. */
+    next_ms: (now_ms: number) => Math.min(nextOf(urgent, now_ms), nextOf(settlements, now_ms)),
+    /** As `next_ms`, but only for commands that a request waits for. */
+    awaitedNext_ms: (now_ms: number) => nextOf(urgent, now_ms, isAwaited),
+    /** The commands that are sent now: in turn those that have failed before (most often first), and the others. */
+    take(now_ms: number): Item[] {
       const ready = (item: Item) => item.notBefore_ms <= now_ms;
       let failures = 0;
       for (const queue of [urgent, settlements]) {
@@ -72,7 +60,8 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
       const batch = pick((item) => item.failures === 0, 0);
       return batch.length > 0 || failures === 0 ? batch : retries();
     },
-    forgive() {
+    /** Resets the failures and the wait of every command, because the store was unreachable and answers again. */
+    forgive(): void {
       for (const item of [...urgent, ...settlements]) {
         item.failures = 0;
         item.notBefore_ms = Number.NEGATIVE_INFINITY;

@@ -18,23 +18,12 @@ const waiting_keys_max = 100_000;
 
 const stop_ms = 3000;
 
-interface LastUsed {
-  add(keyId: string, address: string): void;
-  /**
-   * Writes a key's use at once; other requests with the same key wait for the same write. Returns whether it was
-   * written in time. If not, a later write has it, and the request is served nevertheless. Never rejects.
-   */
-  note(keyId: string, address: string): Promise<boolean>;
-  /** Writes the uses of keys that are still unwritten, for 3 s at most. Never rejects. */
-  stop(): Promise<void>;
-}
-
 export function lastUsed(options: {
   touch: (uses: ReadonlyMap<string, string>, how?: "certain") => Promise<void>;
   every_ms: number;
   note_ms: number;
   failed: (cause: unknown) => void;
-}): LastUsed {
+}) {
   const waiting = new Map<string, string>();
   const noting = new Map<string, Promise<boolean>>();
   const writes = gathered(async () => {
@@ -81,12 +70,18 @@ export function lastUsed(options: {
 
   return {
     add,
-    note(keyId, address) {
+    /**
+     * Writes a key's use at once; other requests with the same key wait for the same write. Returns whether it was
+     * written in time. If not, a later write has it, and the request is served nevertheless. Never rejects.
+     */
+    note(keyId: string, address: string): Promise<boolean> {
       const running = noting.get(keyId) ?? noted(keyId, address);
       noting.set(keyId, running);
       return running;
     },
-    stop: () => within(writes.stop().then(write), stop_ms, "the store of last uses").catch(options.failed),
+    /** Writes the uses of keys that are still unwritten, for 3 s at most. Never rejects. */
+    stop: (): Promise<void> =>
+      within(writes.stop().then(write), stop_ms, "the store of last uses").catch(options.failed),
   };
 }
 

@@ -4,6 +4,7 @@ import { Fault } from "../inference/fault.ts";
 import { type Credential, type KeyPerson, useNoted_ms } from "../store/directory.ts";
 import type { RatesOverPlan } from "../store/rates.ts";
 import { unauthorized } from "./credential.ts";
+import type { Identity } from "./identity.ts";
 import { liesIn } from "./network.ts";
 
 /**
@@ -46,11 +47,7 @@ export type Verdict =
 export type CredentialRefusal = Extract<Verdict, { refusal: string }>["refusal"];
 
 /** The settings for the keys of people. */
-export interface PeoplePolicy {
-  /** How long a person's keys work after the issuer last confirmed the person. */
-  confirmedMax_ms: number;
-  keysOfLeavers: "revoke" | "keep";
-}
+export type PeoplePolicy = Pick<Identity, "confirmedMax_ms" | "keysOfLeavers">;
 
 const suspensions = {
   suspended: {
