@@ -24,8 +24,7 @@ import {
 } from "./attempt.ts";
 import { type HoldBytes, readJson } from "./engine-json.ts";
 import { type Reply, read_bytes_max } from "./http1/exchange.ts";
-import { sendWithLess } from "./refused.ts";
-import type { Sending } from "./send.ts";
+import { type Sending, sendWithLess } from "./send.ts";
 import { StreamReader } from "./stream-reader.ts";
 
 /** Only the engine's answer shows whether it streams, whatever the request asked for. */
