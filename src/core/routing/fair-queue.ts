@@ -6,8 +6,6 @@
  * An organization that had nothing waiting goes ahead of the others once. Organizations of a better priority go ahead
  * of all others. Each step costs the same however many requests wait: docs/routing.md, When engines are full. Pure.
  */
-import { Line, type Spot } from "./line.ts";
-
 export interface Share {
   /** The weight of the organization's share of tokens against other waiting organizations. */
   weight: number;
@@ -205,5 +203,40 @@ export class FairQueue<One extends Claim> {
     this.#flows = new Map();
     this.#levels = [];
     this.#weights = 0;
+  }
+}
+
+/** A member of a queue whose members can be removed at any position in constant time. */
+interface Spot<Value> {
+  readonly value: Value;
+  /** The queue that contains this member; null once the member has been removed. */
+  line: Line<Value> | null;
+  before: Spot<Value> | null;
+  behind: Spot<Value> | null;
+}
+
+class Line<Value> {
+  first: Spot<Value> | null = null;
+  #last: Spot<Value> | null = null;
+  length = 0;
+
+  push(value: Value): Spot<Value> {
+    const spot: Spot<Value> = { value, line: this, before: this.#last, behind: null };
+    if (this.#last) this.#last.behind = spot;
+    else this.first = spot;
+    this.#last = spot;
+    this.length += 1;
+    return spot;
+  }
+
+  /** Removes a member. Does nothing if it was removed before. */
+  remove(spot: Spot<Value>): void {
+    if (spot.line !== this) return;
+    if (spot.before) spot.before.behind = spot.behind;
+    else this.first = spot.behind;
+    if (spot.behind) spot.behind.before = spot.before;
+    else this.#last = spot.before;
+    spot.line = null;
+    this.length -= 1;
   }
 }
