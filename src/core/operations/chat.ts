@@ -7,8 +7,7 @@ import type { Adapter } from "./adapter.ts";
 import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "./headers.ts";
 import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
-import { inferenceFaults } from "./inference-faults.ts";
-import { jsonType, operation } from "./operation.ts";
+import { inferenceFaults, jsonType, operation } from "./operation.ts";
 import { inferenceBody } from "./prepare.ts";
 
 export const path = "/v1/chat/completions";

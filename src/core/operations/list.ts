@@ -1,12 +1,11 @@
 /** The operations of the core, in the order in which the contract shows them. */
 import { createChatCompletion } from "./chat.ts";
-import { countTokens } from "./count-tokens.ts";
 import { helloProbe, liveness, readiness, rootProbe } from "./health.ts";
-import { countInputTokens } from "./input-tokens.ts";
 import { createMessage } from "./messages.ts";
 import { listModels, retrieveModel } from "./models.ts";
 import type { Operation } from "./operation.ts";
 import { createResponse } from "./responses.ts";
+import { countInputTokens, countTokens } from "./token-count.ts";
 import { getUsage } from "./usage.ts";
 
 export const inferenceOperations: readonly Operation[] = [

@@ -14,10 +14,10 @@ import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "../../core/operations/headers.ts";
 import { refuseKey } from "../../core/operations/idempotency.ts";
 import { startRun } from "../../core/operations/infer.ts";
-import { inferenceFaults } from "../../core/operations/inference-faults.ts";
 import {
   type Content,
   type Example,
+  inferenceFaults,
   jsonType,
   type Operation,
   operation,
