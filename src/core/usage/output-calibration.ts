@@ -20,18 +20,7 @@ export interface OutputCalibration {
   sums: Kept<OutputSums>;
 }
 
-export interface RouteCalibration {
-  tokens(sent: Sent): number;
-  reported(): void;
-  /** Learns from an engine's report of a complete answer, all of whose tokens were forwarded. */
-  observe(observed: Observed): void;
-  /** Learns from a tokenizer's count. Values from counts are used until an engine has reported, and are not saved. */
-  observeCount(observed: Observed): void;
-  /** Records that a complete answer came without a report. */
-  missed(): void;
-  /** Whether the route's answers usually come with a report. */
-  readonly isReporting: boolean;
-}
+export type RouteCalibration = Pick<LearnedCalibration, keyof LearnedCalibration>;
 
 export function routeName({ upstream, model }: { upstream: { name: string }; model: string }): string {
   return `${upstream.name}/${model}`;
@@ -93,7 +82,7 @@ export function outputCalibration(): OutputCalibration {
 }
 
 /** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
-class LearnedCalibration implements RouteCalibration {
+class LearnedCalibration {
   readonly #all: RoutesLearned;
   readonly #route: string;
   readonly #names: Names;
@@ -117,19 +106,23 @@ class LearnedCalibration implements RouteCalibration {
     if (reporting.size > learned_max) reporting.delete(reporting.keys().next().value!);
   }
 
+  /** Learns from an engine's report of a complete answer, all of whose tokens were forwarded. */
   observe(observed: Observed): void {
     this.#learn(this.#all.reported, observed);
   }
 
+  /** Learns from a tokenizer's count. Values from counts are used until an engine has reported, and are not saved. */
   observeCount(observed: Observed): void {
     this.#learn(this.#all.counted, observed);
   }
 
+  /** Records that a complete answer came without a report. */
   missed(): void {
     const { silent } = this.#all;
     if (silent.size < learned_max) silent.add(this.#route);
   }
 
+  /** Whether the route's answers usually come with a report. */
   get isReporting(): boolean {
     const { reported, reporting, silent } = this.#all;
     const route = this.#route;

@@ -23,7 +23,7 @@ import {
   startedAnswer,
   type Watcher,
 } from "./record.ts";
-import { countingFor, type Tokenizing } from "./tally.ts";
+import type { Tokenizing } from "./tally.ts";
 
 export interface Run extends AsyncDisposable {
   /** The grant, and the state of the sliding rate limits before this request was counted. */
@@ -166,7 +166,8 @@ class GrantedRun implements Run {
         return Math.ceil(tokens * progress.inputShare);
       },
       calibration: () => outputCalibration.of(progress.route ? routeName(progress.route) : ""),
-      counting: tokenizing && countingFor(tokenizing, caller),
+      tokenizing,
+      keepsText: (bytes) => caller.keepsText(bytes),
       windowTokens: progress.windowTokens,
       callerLeft: () => caller.left,
       isCancelled: () => caller.isCancelled ?? false,

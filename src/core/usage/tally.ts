@@ -7,39 +7,19 @@ import type { AnswerPart, InferenceEvent, TerminalEvent } from "../inference/eve
 import type { RejectedReport, Usage } from "../inference/usage.ts";
 import { AnswerText } from "./answer-text.ts";
 import type { RouteCalibration } from "./output-calibration.ts";
-import type { Caller } from "./record.ts";
 import { Count, type CountParts, type TokenizerCount, tokens_taught_min } from "./report.ts";
 
 type Batch = readonly InferenceEvent[];
 
 /**
- * Counts with the model's tokenizer, off the main thread, the tokens that no engine reports. A method returns null if
- * it cannot count.
+ * The model's tokenizer, off the main thread, for one request: counts the tokens that no engine reports. `prompt`
+ * returns null if it cannot count.
  */
-export interface Counting {
-  prompt(): Promise<number> | null;
-  answer(parts: readonly AnswerPart[]): Promise<AnswerTokens> | null;
-  /** Called when an answer begins that will be counted, so that the tokenizer is loaded in time. */
-  begun(): void;
-  /** Reserves memory for this many more bytes of the answer's text. False if there is no room. */
-  keeps(bytes: number): boolean;
-}
-
-/** The model's tokenizer, for one request. */
 export interface Tokenizing {
   /** Whether `prompt` can count the prompt. If not, the memory of the request can be released before the answer ends. */
   readonly hasPrompt: boolean;
   prompt(): Promise<number> | null;
   answer(parts: readonly AnswerPart[]): Promise<AnswerTokens>;
-}
-
-export function countingFor(tokenizing: Tokenizing, caller: Pick<Caller, "keepsText">): Counting {
-  return {
-    prompt: () => tokenizing.prompt(),
-    answer: (parts) => tokenizing.answer(parts),
-    begun: () => void tokenizing.answer([]).catch(() => {}),
-    keeps: (bytes) => caller.keepsText(bytes),
-  };
 }
 
 export interface AnswerTokens {
@@ -50,8 +30,10 @@ export interface AnswerTokens {
 export interface TallyParts extends CountParts {
   /** The calibration of the route that answers. Called once, after the first part has begun. */
   calibration(): RouteCalibration;
-  /** The counter with the model's tokenizer; null if the tokenizer is not known. */
-  counting: Counting | null;
+  /** Null: the model's tokenizer is not known. */
+  tokenizing: Tokenizing | null;
+  /** Reserves memory for this many more bytes of the answer's text. False if there is no room. */
+  keepsText(bytes: number): boolean;
 }
 
 export class Tally {
@@ -116,13 +98,13 @@ export class Tally {
 
   /** Lets a tokenizer count, once, the tokens that no believed report covers; null: there are none. Never rejects. */
   counted(): Promise<void> | null {
-    const { counting } = this.#parts;
-    if (this.#counting || !counting) return this.#counting;
+    const { tokenizing } = this.#parts;
+    if (this.#counting || !tokenizing) return this.#counting;
     const text = this.anyOutput && !this.#now.isOutputReported ? this.#text : null;
     const share = text?.share ?? null;
-    const prompt = this.#now.isInputExpected ? counting.prompt() : null;
+    const prompt = this.#now.isInputExpected ? tokenizing.prompt() : null;
     // If no part of the text could be kept, the estimate is charged.
-    const answer = text && share !== null ? counting.answer(text.parts) : null;
+    const answer = text && share !== null ? tokenizing.answer(text.parts) : null;
     if (!prompt && !answer) return null;
     this.#counting = Promise.allSettled([
       prompt?.then((tokens) => {
@@ -156,10 +138,11 @@ export class Tally {
   }
 
   #textToKeep(): AnswerText | null {
-    const { counting } = this.#parts;
-    if (!counting || this.#now.calibration().isReporting) return null;
-    counting.begun();
-    return new AnswerText((bytes) => counting.keeps(bytes));
+    const { tokenizing } = this.#parts;
+    if (!tokenizing || this.#now.calibration().isReporting) return null;
+    // An empty count loads the tokenizer in time.
+    void tokenizing.answer([]).catch(() => {});
+    return new AnswerText((bytes) => this.#parts.keepsText(bytes));
   }
 
   /** Takes a tokenizer's count. `share`: the size of the whole answer ÷ that of the part that was counted. */

@@ -161,7 +161,8 @@ export class Engine {
       outputTokensCap: 100_000,
       inputTokensExpected: 5,
       calibration: () => this.route,
-      counting: null,
+      tokenizing: null,
+      keepsText: () => true,
     });
   }
 

@@ -10,7 +10,7 @@ import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { Meter, type MeteredHold } from "../../../src/core/usage/meter.ts";
 import { outputCalibration, type RouteCalibration } from "../../../src/core/usage/output-calibration.ts";
 import type { Ending } from "../../../src/core/usage/record.ts";
-import type { Counting } from "../../../src/core/usage/tally.ts";
+import type { Tokenizing } from "../../../src/core/usage/tally.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
 const start: InferenceEvent = { type: "response-start", responseId: "r", model: "acme/m", createdAtSeconds: 1 };
@@ -40,7 +40,8 @@ async function run(
     leaveAfter?: number;
     callerLeft?: boolean;
     windowTokens?: number;
-    counting?: Counting;
+    tokenizing?: Tokenizing;
+    keepsText?: () => boolean;
     calibration?: RouteCalibration;
     stream?: boolean;
   } = {},
@@ -80,7 +81,8 @@ async function run(
     outputTokensCap: 2000,
     calibration: () => options.calibration ?? outputCalibration().of("main/m"),
     windowTokens: options.windowTokens ?? null,
-    counting: options.counting ?? null,
+    tokenizing: options.tokenizing ?? null,
+    keepsText: options.keepsText ?? (() => true),
     callerLeft: () => options.callerLeft ?? options.leaveAfter !== undefined,
     firstPart: () => void firstParts.push(count),
     over: () => void settled.push(metered.ending()),
@@ -348,29 +350,29 @@ describe("what a tokenizer counts", () => {
   /** A tokenizer that returns these counts, whatever the text is. */
   function tokenizer(prompt: Promise<number> | null, answer: Promise<number>) {
     const asked = { prompt: 0, answers: [] as string[] };
-    const counting: Counting = {
+    const tokenizing: Tokenizing = {
+      hasPrompt: prompt !== null,
       prompt() {
         asked.prompt += 1;
         return prompt && later(prompt);
       },
       answer(parts) {
+        if (parts.length === 0) return Promise.resolve({ tokens: 0, reasoningTokens: 0 });
         asked.answers.push(parts.map((part) => part.text).join(""));
         return later(answer).then((tokens) => ({ tokens, reasoningTokens: 0 }));
       },
-      begun() {},
-      keeps: () => true,
     };
-    return { asked, counting };
+    return { asked, tokenizing };
   }
 
   test("is what the caller reads and what the book says, of an answer that nobody reported", async () => {
-    const { asked, counting } = tokenizer(Promise.resolve(33), Promise.resolve(27));
+    const { asked, tokenizing } = tokenizer(Promise.resolve(33), Promise.resolve(27));
     const { out, settled } = await run(
       [
         [start, text, ...words],
         [token, close, end],
       ],
-      { counting },
+      { tokenizing },
     );
     const usage = { inputTokens: 33, outputTokens: 27, source: "counted" };
     expect(settled[0]?.usage).toMatchObject(usage);
@@ -380,17 +382,17 @@ describe("what a tokenizer counts", () => {
   });
 
   test("is not asked for where the engine reported, and its text is not kept where engines do", async () => {
-    const { asked, counting } = tokenizer(Promise.resolve(33), Promise.resolve(27));
+    const { asked, tokenizing } = tokenizer(Promise.resolve(33), Promise.resolve(27));
     const calibration = outputCalibration().of("main/m");
     const whole = [start, text, ...words, close, reported(7, 20), end];
-    for (let answer = 0; answer < 2; answer++) await run([whole], { counting, calibration });
+    for (let answer = 0; answer < 2; answer++) await run([whole], { tokenizing, calibration });
     expect(asked).toEqual({ prompt: 0, answers: [] });
     const { settled } = await run(
       [
         [start, text, ...words],
         [close, end],
       ],
-      { counting, calibration },
+      { tokenizing, calibration },
     );
     expect(settled[0]?.usage).toMatchObject({ inputTokens: 33, outputTokens: 20 });
     expect(asked).toEqual({ prompt: 1, answers: [] });
@@ -399,52 +401,51 @@ describe("what a tokenizer counts", () => {
         [start, text, ...words],
         [close, end],
       ],
-      { counting, calibration },
+      { tokenizing, calibration },
     );
     expect(asked.answers).toHaveLength(1);
   });
 
   test("stands for a report that is not believed, and never below what a running one said", async () => {
-    const { counting } = tokenizer(null, Promise.resolve(27));
-    const lied = await run([[start, text, ...words, close, reported(7, 9e9), end]], { counting });
+    const { tokenizing } = tokenizer(null, Promise.resolve(27));
+    const lied = await run([[start, text, ...words, close, reported(7, 9e9), end]], { tokenizing });
     expect(lied.settled[0]?.usage).toMatchObject({ inputTokens: 7, outputTokens: 27, source: "counted" });
-    const running = await run([[start, text, ...words, reported(7, 40), token, close, end]], { counting });
+    const running = await run([[start, text, ...words, reported(7, 40), token, close, end]], { tokenizing });
     expect(running.settled[0]?.usage).toMatchObject({ inputTokens: 7, outputTokens: 40 });
   });
 
   test("may fail: then what was estimated stands", async () => {
-    const { counting } = tokenizer(Promise.reject(new Error("late")), Promise.reject(new Error("late")));
+    const { tokenizing } = tokenizer(Promise.reject(new Error("late")), Promise.reject(new Error("late")));
     const { out, settled } = await run(
       [
         [start, text, ...words],
         [close, end],
       ],
-      { counting },
+      { tokenizing },
     );
     expect(settled[0]).toMatchObject({ outcome: "completed", usage: { inputTokens: 40, outputTokens: 20 } });
     expect(out.at(-1)).toEqual(end);
   });
 
   test("of a part of a long answer stands for all of it", async () => {
-    const { asked, counting } = tokenizer(null, Promise.resolve(1000));
+    const { asked, tokenizing } = tokenizer(null, Promise.resolve(1000));
     const page: InferenceEvent = { type: "part-delta", index: 0, delta: "x".repeat(16 * 1024) };
-    const full: Counting = { ...counting, keeps: () => asked.prompt++ === 0 };
-    const { settled } = await run([[start, text, page, page, page, page, close, end]], { counting: full });
+    const keepsText = () => asked.prompt++ === 0;
+    const { settled } = await run([[start, text, page, page, page, page, close, end]], { tokenizing, keepsText });
     expect(settled[0]?.usage.outputTokens).toBe(2000);
   });
 
   test("is not asked of an answer of which nothing could be kept: its estimate stands", async () => {
-    const { asked, counting } = tokenizer(null, Promise.resolve(9));
-    const full: Counting = { ...counting, keeps: () => false };
-    const { settled } = await run([[start, text, ...words, close, end]], { counting: full });
+    const { asked, tokenizing } = tokenizer(null, Promise.resolve(9));
+    const { settled } = await run([[start, text, ...words, close, end]], { tokenizing, keepsText: () => false });
     expect(settled[0]?.usage.outputTokens).toBe(20);
     expect(asked.answers).toEqual([]);
   });
 
   test("also ends an answer at a window's end", async () => {
-    const { counting } = tokenizer(Promise.resolve(33), Promise.resolve(4));
+    const { tokenizing } = tokenizer(Promise.resolve(33), Promise.resolve(4));
     const permits = (tokens: number) => (tokens <= 3 ? true : Promise.resolve(false));
-    const { out, settled } = await run([[start, text, ...words, close, end]], { counting, hold: { permits } });
+    const { out, settled } = await run([[start, text, ...words, close, end]], { tokenizing, hold: { permits } });
     expect(settled[0]).toMatchObject({ stoppedBy: weekly, usage: { inputTokens: 33, outputTokens: 4 } });
     expect(out.at(-2)).toMatchObject({ type: "usage", usage: { outputTokens: 4 } });
   });

@@ -177,7 +177,8 @@ describe("what an answer teaches", () => {
         outputTokensCap: 10_000,
         inputTokensExpected: 5,
         calibration: () => route,
-        counting: null,
+        tokenizing: null,
+        keepsText: () => true,
       });
       tally.add([start, ...parts, { type: "usage", usage }, change.end ?? end]);
       tally.calibrate();
