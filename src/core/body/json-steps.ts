@@ -4,7 +4,7 @@
  * that is still open there is made already: its finished items are put into it, and its other items follow later. A
  * long string becomes a value by itself. Pure, except that it overwrites the bytes.
  */
-import { backslash, closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
+import { backslash, closes, colon, comma, isBlank, opens, quote, stringEnd } from "./json-bytes.ts";
 import { longString } from "./json-string.ts";
 
 /** An object or array that has not ended at the current position. */
@@ -267,10 +267,6 @@ function put(object: Record<string, unknown>, name: string, value: unknown): voi
   if (name === "__proto__")
     Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
   else object[name] = value;
-}
-
-function isBlank(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 function broken(): SyntaxError {

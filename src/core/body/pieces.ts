@@ -69,6 +69,34 @@ export async function readPieces(
   }
 }
 
+/** An announced body up to this size is gathered by the runtime, which copies less of it. */
+const gathered_bytes_max = 2 * 1024 * 1024;
+
+/** Reads a whole body of this announced size (0: not announced). Throws the Fault of a body that is not read to its end. */
+export async function readInto(
+  request: Pick<Request, "body" | "bytes">,
+  announced: number,
+  { bytes_max, ms }: ReadingBounds,
+  take: TakePiece,
+): Promise<void> {
+  const isGathered = announced > 0 && announced <= gathered_bytes_max;
+  // The runtime makes a stream of a body only if it is asked for one.
+  const stream = isGathered ? null : request.body;
+  if (!isGathered && !stream) return;
+  const reading = await (stream ? readPieces(stream, { bytes_max, ms }, take) : readAtOnce(request, ms, take));
+  if (reading === "too_large") throw tooLarge(bytes_max);
+  if (reading === "late") throw unfinished(ms);
+  if (reading !== "whole") throw new Fault("invalid_json", "The request body ended early. Send it again.");
+}
+
+function unfinished(ms: number): Fault {
+  return new Fault(
+    "invalid_json",
+    `The request body did not arrive within ${Math.round(ms / 1000)} seconds. Send it again.`,
+    { headers: { connection: "close" } },
+  );
+}
+
 /** As `readPieces`, for a small body of announced size, which the runtime gathers in one piece, without a stream. */
 export async function readAtOnce(request: Pick<Request, "bytes">, ms: number, take: TakePiece): Promise<ReadOutcome> {
   const reading = request.bytes();

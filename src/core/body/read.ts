@@ -12,8 +12,7 @@ import { OwnBytes } from "./own-bytes.ts";
 import {
   arrivedOf,
   Gathering,
-  readAtOnce,
-  readPieces,
+  readInto,
   release,
   type TakePiece,
   tooLarge,
@@ -144,6 +143,7 @@ async function readBody(request: Sent, reading: ReadingOf): Promise<ScannedBody>
   requireJson(request.headers.get("content-type"));
   const unpack = unpackerFor(request.headers.get("content-encoding"));
   const announced = announcedBytes(request, limits, hold);
+  const bounds = { bytes_max: limits.body_bytes_max, ms: limits.body_read_ms };
   const body = unpack ? new Gathering(0, keep) : new Gathering(announced, release);
   let scan = null as BodyScan | null;
   const look: TakePiece = (piece) => {
@@ -155,12 +155,12 @@ async function readBody(request: Sent, reading: ReadingOf): Promise<ScannedBody>
   };
   if (unpack) {
     const sent = new Gathering(announced, release);
-    await readInto(request, announced, limits, (piece) => {
+    await readInto(request, announced, bounds, (piece) => {
       hold(sent.bytes + piece.byteLength);
       sent.add(piece);
     });
     await unpack(sent.from(0), limits, look);
-  } else await readInto(request, announced, limits, look);
+  } else await readInto(request, announced, bounds, look);
   const bytes = body.from(0);
   if (scan && mayHoldMoreNames(scan, limits)) {
     scan = new BodyScan();
@@ -193,29 +193,6 @@ function announcedBytes(request: Sent, { body_bytes_max }: BodyLimits, hold: Hol
   if (announced > body_bytes_max) throw tooLarge(body_bytes_max);
   hold(announced);
   return announced;
-}
-
-/** An announced body up to this size is gathered by the runtime, which copies less of it. */
-const gathered_bytes_max = 2 * 1024 * 1024;
-
-async function readInto(request: Sent, announced: number, limits: BodyLimits, take: TakePiece): Promise<void> {
-  const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
-  const isGathered = announced > 0 && announced <= gathered_bytes_max;
-  // The runtime makes a stream of a body only if it is asked for one.
-  const stream = isGathered ? null : request.body;
-  if (!isGathered && !stream) return;
-  const reading = await (stream ? readPieces(stream, { bytes_max, ms }, take) : readAtOnce(request, ms, take));
-  if (reading === "too_large") throw tooLarge(bytes_max);
-  if (reading === "late") throw unfinished(ms);
-  if (reading !== "whole") throw new Fault("invalid_json", "The request body ended early. Send it again.");
-}
-
-function unfinished(ms: number): Fault {
-  return new Fault(
-    "invalid_json",
-    `The request body did not arrive within ${Math.round(ms / 1000)} seconds. Send it again.`,
-    { headers: { connection: "close" } },
-  );
 }
 
 /** `Gathering.done` for unpacked bytes, which share their memory with the next piece: they must not be released. */
