@@ -14,24 +14,17 @@ export function passed(clock: Pick<Clock, "after">, delay_ms: number): Promise<v
   });
 }
 
-/** A clock whose timers keep no process alive. */
-export function idleClock(): Clock {
-  return {
-    now_ms: () => performance.now(),
-    after(delay_ms, run) {
-      const timer = setTimeout(run, delay_ms);
-      timer.unref();
-      return () => clearTimeout(timer);
-    },
-  };
-}
+export const systemClock = (): Clock => clockOf((run, delay_ms) => setTimeout(run, delay_ms));
 
-export function systemClock(): Clock {
+/** A clock whose timers keep no process alive. */
+export const idleClock = (): Clock => clockOf((run, delay_ms) => setTimeout(run, delay_ms).unref());
+
+function clockOf(timer: (run: () => void, delay_ms: number) => ReturnType<typeof setTimeout>): Clock {
   return {
     now_ms: () => performance.now(),
     after(delay_ms, run) {
-      const timer = setTimeout(run, delay_ms);
-      return () => clearTimeout(timer);
+      const set = timer(run, delay_ms);
+      return () => clearTimeout(set);
     },
   };
 }

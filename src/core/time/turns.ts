@@ -45,14 +45,11 @@ export function turns(portion = portion_default, urgentPortion = starts_portion)
   };
 }
 
-/** As `Turns.soon`, but all work is equally urgent. */
-export type Together = (work: () => void) => void;
-
 /**
  * Runs together the work that one poll of the event loop brings, or in portions: code that has just run costs less the
  * next time (docs/design/runtime.md, Towards engines).
  */
-export function together(portion = Number.POSITIVE_INFINITY): Together {
+export function together(portion = Number.POSITIVE_INFINITY): (work: () => void) => void {
   const { soon } = turns(portion, portion);
   return (work) => soon(work, true);
 }
