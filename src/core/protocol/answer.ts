@@ -1,7 +1,6 @@
 /**
- * The base of the decoders of engines' answers, for all protocols. Also joins characters that were cut in two, bounds
- * the number of parts (docs/design/errors-and-streams.md, Answers that are bounded), and reads the reason for an
- * answer's end.
+ * The base of the decoders of engines' answers: it joins characters that were cut in two, bounds the number of parts
+ * (docs/design/errors-and-streams.md, Answers that are bounded), and reads why an answer ended.
  */
 import type { InferenceEvent, PartDelta, StopReason } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
@@ -49,7 +48,6 @@ export abstract class BaseAnswerDecoder implements EngineDecoder {
   /** Takes the JSON of one event. `name`: the event's name, "" if it has none. */
   abstract take(event: JsonObject, name: string): InferenceEvent[];
 
-  /** Called when the stream has ended. */
   protected abstract ended(): InferenceEvent[];
 
   /** Called for `[DONE]`, which some engines send after their last event in every protocol. */
@@ -69,7 +67,6 @@ export abstract class BaseAnswerDecoder implements EngineDecoder {
     return [{ type: "response-start", ...this.identity }];
   }
 
-  /** The event that ends the answer. */
   protected ends(reason: StopReason, stopSequence?: string): InferenceEvent {
     this.#over = true;
     return {
@@ -94,10 +91,7 @@ export abstract class BaseAnswerDecoder implements EngineDecoder {
     return this.take(value, name);
   }
 
-  /**
-   * Handles an event whose data is not JSON. Some engines end an event with a single line break and no blank line, so
-   * that the data of two events arrives as one event.
-   */
+  /** Reads data that is not JSON: some engines end an event with one line break, so that two events arrive as one. */
   #unparsed(event: EngineEvent, cause: unknown): InferenceEvent[] {
     const { data } = event;
     if (data.trim() === "[DONE]") return this.done();
@@ -110,7 +104,6 @@ export abstract class BaseAnswerDecoder implements EngineDecoder {
 /** The most parts or calls of an answer. Models make a few dozen. */
 export const parts_max = 1024;
 
-/** Throws UnreadableAnswer if an answer has too many parts. */
 export function assertFewParts(count: number): void {
   if (count > parts_max) throw new UnreadableAnswer(`the answer has more than ${parts_max} parts`);
 }
@@ -130,9 +123,8 @@ export function jsonOf({ data, parsed }: EngineEvent): unknown {
 }
 
 /**
- * Keeps characters whole in an answer's text. Some engines cut a character in two at a token's end, and JSON then
- * brings each half as a lone surrogate: the first half is kept here until the second half arrives. A half whose other
- * half never arrives becomes U+FFFD.
+ * Joins characters that an engine cut in two at a token's end, which JSON brings as lone surrogates: the first half
+ * waits here for the second. A half that stays alone becomes U+FFFD.
  */
 export class WholeCharacters {
   /** The first halves of characters that wait for the second half, by the index of their part. */
@@ -188,10 +180,7 @@ function isWhole(event: InferenceEvent): boolean {
  */
 type Words = Dialect["finishReasons"];
 
-/**
- * The meaning of an engine's word; undefined for an unknown word. A value that is not text is not a reason yet: engines
- * send null and false until the answer ends.
- */
+/** The meaning of an engine's word; undefined if the word is unknown. Engines send null and false until the end. */
 function meaningOf(word: unknown, words: Words): Meaning | undefined {
   if (typeof word !== "string") return "unfinished";
   // Some engines send a reason with each token, so the word is first looked up unchanged, which is fast.

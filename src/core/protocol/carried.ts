@@ -24,10 +24,7 @@ export interface Carried {
 export const carriedCharacters_max = 64 * 1024;
 export const carriedTotal_max = 1024 * 1024;
 
-/**
- * The text with which signatures that hold an opaque value begin. Its length is a multiple of three, so that its base64
- * is also the beginning of the whole signature's base64.
- */
+/** The head of a signature that holds a value. Its length is a multiple of three, so that its base64 is a head, too. */
 const mark = "service:carried.1:";
 const head = btoa(mark);
 

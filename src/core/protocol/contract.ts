@@ -66,10 +66,7 @@ export function contract<Schema extends TSchema>(
   };
 }
 
-/**
- * Compiles two kinds of check: one of a value without the items of the listed fields, and one of a single item for each
- * field.
- */
+/** Compiles a check of a value without the items of these fields, and one of a single item for each field. */
 function around(shape: Shape, fields: readonly string[]) {
   const properties = { ...shape.properties };
   const checks = fields.flatMap((name) => {
@@ -82,9 +79,7 @@ function around(shape: Shape, fields: readonly string[]) {
     checkRest(value) && checks.every(({ name, check }) => unchecked[name]?.every((item) => check(item)) ?? true);
 }
 
-/**
- * Splits the shape of a list, or of a union with a list, into the shape that takes any items, and the shape of an item.
- */
+/** The shape of a list, or of a union with a list, as a shape that takes any items, and the shape of an item. */
 function opened(shape: Shape): { open: Shape; items: Shape | null } {
   if (shape.type === "array") return { open: { ...shape, items: {} }, items: shape.items ?? null };
   const branches = (shape.anyOf ?? []).map(opened);
@@ -95,10 +90,7 @@ function opened(shape: Shape): { open: Shape; items: Shape | null } {
   };
 }
 
-/**
- * Compiles the check of each shape when it is first needed. In a list of thousands of items, the check finds the first
- * invalid item, and only that item is compared with its schema field by field.
- */
+/** Compiles each check when it is first needed: of a long list, only the first invalid item is walked. */
 function compiledFits(): Fits {
   const checks = new Map<Shape, (value: unknown) => boolean>();
   return (shape, value) => {

@@ -32,12 +32,11 @@ export function customArguments(input: string): string {
 }
 
 /**
- * Reads the pieces of a call's JSON arguments in order. Each `push` returns the plain text that its piece completes,
- * and `end` the rest.
+ * Reads the pieces of a call's JSON arguments. `push` returns the plain text that its piece completes, `end` the rest.
  */
 export class CustomInput {
   #state: "head" | "text" | "over" | "other" = "head";
-  /** What was written, as far as it is not the text of a wrapped input. */
+  /** The pieces so far; those of an input that is wrapped as text are not kept. */
   #written = "";
   /** The beginning of a JSON escape sequence whose rest has not arrived. */
   #escape = "";

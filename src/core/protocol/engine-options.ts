@@ -1,8 +1,6 @@
 /**
- * Writes the choice of tools and the reasoning effort for engines of both OpenAI protocols.
- *
- * Refuses a request with more tools, turns, stop texts or longer names than its engine takes, or than any request may
- * have. Nothing is dropped to make it fit. Pure.
+ * Writes the choice of tools and the reasoning effort for engines of both OpenAI protocols. Refuses a request with more
+ * tools, turns, stop texts or longer names than its engine, or any engine, takes; nothing is dropped. Pure.
  */
 
 import { Fault } from "../inference/fault.ts";
@@ -81,7 +79,6 @@ function namedIn(tools: Tool[], names: readonly string[]): Tool[] {
 /** The limits of any request, whatever its engine accepts. */
 export const absoluteBounds = { tools_max: 4096, turns_max: 20_000, name_characters_max: 256, stops_max: 64 };
 
-/** The refusal of a request beyond the absolute bounds. */
 export function beyondAll({ tools, turns, stop, stopParam = "stop" }: InferenceRequest): Fault | null {
   const { tools_max, turns_max, name_characters_max, stops_max } = absoluteBounds;
   if (tools.length > tools_max) return tooMany("tools", tools_max, "tools", tools.length);
@@ -95,10 +92,7 @@ function tooMany(param: string, most: number, what: string, count: number): Faul
   return new Fault("invalid_value", `'${param}' must have at most ${most} ${what}, but has ${count}.`, { param });
 }
 
-/**
- * For each list of tools, the bounds that its names were found to satisfy. The check runs before each attempt, and need
- * not read the same names again.
- */
+/** For each list of tools, the bounds that its names satisfied, because the check runs before each attempt. */
 const satisfied = new WeakMap<readonly Tool[], Dialect["bounds"]>();
 
 export function beyondBounds(
@@ -138,19 +132,13 @@ function beyond(param: string, takes: string, has: string): Fault {
   return new Fault("unsupported_feature", message, { param });
 }
 
-/**
- * The refusal of a feature that an engine's protocol cannot express. Leaving the feature out would change the answer,
- * so the request is refused, and the refusal names the feature.
- */
+/** The refusal of a feature that the engine's protocol cannot express, and that would change the answer. */
 export function unsupportedByEngine(feature: string, param: string): Fault {
   const message = `The model's engine does not support ${feature}, which '${param}' asks for. Remove the field, or choose another model.`;
   return new Fault("unsupported_feature", message, { param });
 }
 
-/**
- * The refusal of penalties and of a logit bias, for which Messages and Responses have no fields; null if the request
- * has neither.
- */
+/** The refusal of penalties and of a logit bias, for which Messages and Responses have no fields. */
 export function refusedTuning({ frequencyPenalty, presencePenalty, logitBias }: Sampling): Fault | null {
   if (frequencyPenalty) return unsupportedByEngine("penalties", "frequency_penalty");
   if (presencePenalty) return unsupportedByEngine("penalties", "presence_penalty");

@@ -23,8 +23,5 @@ export function unquoted(message: string): string {
   return safe.trim().slice(0, characters_max);
 }
 
-/**
- * A text from an opening quotation mark to the next closing one, or to the end. An apostrophe inside a word is not a
- * mark.
- */
+/** A text from an opening quotation mark to a closing one, or to the end. An apostrophe inside a word is no mark. */
 const quoted = /(?<!\w)(['"`“‘«])((?:[^'"`”’»\\]|\\.|(?<=\w)'(?=\w))*)(?:['"`”’»]|$)/g;

@@ -15,9 +15,7 @@ export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/**
- * The entry of a table under a name that comes from outside. Inherited properties such as `constructor` don't count.
- */
+/** The entry of a table under a name from outside. Inherited properties such as `constructor` don't count. */
 export function entryOf<Value>(table: Readonly<Partial<Record<string, Value>>>, name: string): Value | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }

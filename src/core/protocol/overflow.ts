@@ -3,7 +3,6 @@ import type { SaidOverflow } from "../inference/fault.ts";
 import type { Refusals } from "./dialect.ts";
 import { compact, type JsonObject, textOf } from "./json.ts";
 
-/** How many characters of an engine's message are searched. */
 const message_chars_max = 4000;
 
 /** The beginning of an error's message, which is searched. */
@@ -17,10 +16,7 @@ export function saysContextIsExceeded(error: JsonObject, { tooLong }: Refusals):
   return tooLong.some((words) => words.test(message));
 }
 
-/**
- * The lengths of the input and of the context that the engine's error names. Counts that include the output are
- * ignored.
- */
+/** The lengths of input and context that the engine's error names. Counts that include the output are ignored. */
 export function saidOverflow(error: JsonObject, said: Refusals): SaidOverflow {
   const message = headOf(error);
   const found = (words: readonly RegExp[]) => words.map((one) => one.exec(message)?.[1]).find(Boolean);

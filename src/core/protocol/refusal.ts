@@ -103,10 +103,7 @@ function engineFailure(code: FaultCode, message: string, cause: unknown, retryAf
   return new Fault(code, message, { retryAfterSeconds, cause });
 }
 
-/**
- * The `retry-after` of a fault that the operator has to correct. Above a minute, clients report the fault instead of
- * trying again silently.
- */
+/** The `retry-after` of a fault that the operator has to correct: above a minute, clients don't silently try again. */
 const misconfigured_s = 120;
 
 /** The error in an engine's body: `{error: {…}}`, `{error: "…"}`, `{detail: …}`, `{object: "error", message}`, or text. */
@@ -122,7 +119,6 @@ export function errorOf(body: unknown): JsonObject {
   return body;
 }
 
-/** The fault for an engine's answer that cannot be read. */
 export function malformedAnswer(cause: unknown): Fault {
   return engineFailure(
     "upstream_unavailable",
@@ -131,7 +127,6 @@ export function malformedAnswer(cause: unknown): Fault {
   );
 }
 
-/** The fault for an engine's answer that ended before it was complete. */
 export function answerCutShort(missing: string): Fault {
   const cause = new Error(`the upstream ended without ${missing}`);
   return engineFailure("upstream_unavailable", "The model's engine ended its answer early. Please try again.", cause);

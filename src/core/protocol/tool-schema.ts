@@ -1,10 +1,7 @@
 /** Adapts schemas of tools' arguments and of answers to engines that refuse what JSON Schema allows. Pure. */
 import { isObject, type JsonObject } from "./json.ts";
 
-/**
- * The schema of a tool's arguments for engines that refuse a schema whose type is not `object`, an object without
- * `properties`, and `true` or `false` in place of a schema.
- */
+/** The schema for engines that refuse a type other than `object`, no `properties`, and booleans as schemas. */
 export function mended(schema: Readonly<JsonObject>): JsonObject {
   const sound = changed(schema, withoutBoolean) as JsonObject;
   const { type = "object", properties, ...rest } = sound;
@@ -13,9 +10,7 @@ export function mended(schema: Readonly<JsonObject>): JsonObject {
 
 type Kind = "one" | "listed" | "named";
 
-/**
- * The keywords whose values contain schemas: one schema, a list of schemas, or an object with a schema for each name.
- */
+/** The keywords whose values are schemas: one, a list, or an object with a schema for each name. */
 const kinds: Readonly<Record<string, Kind>> = {
   properties: "named",
   patternProperties: "named",
@@ -42,10 +37,7 @@ function changed(value: unknown, change: (schema: unknown) => unknown, as: Kind 
   return as === "one" ? change(inside) : inside;
 }
 
-/**
- * The schemas that replace `true` and `false`. In `additionalProperties` the two stay, because all engines accept them
- * there.
- */
+/** Replaces `true` and `false`, except in `additionalProperties`, where all engines accept them. */
 const ofBoolean = new Map<unknown, JsonObject>([[true, {}]]).set(false, { not: {} });
 const withoutBoolean = (schema: unknown) => ofBoolean.get(schema) ?? schema;
 
@@ -53,10 +45,7 @@ const withoutBoolean = (schema: unknown) => ofBoolean.get(schema) ?? schema;
 
 const isOfObjects = ({ type, properties }: JsonObject) => properties !== undefined || [type].flat().includes("object");
 
-/**
- * Whether OpenAI's services take the schema as a strict one: an object, in which each object is closed and requires all
- * of its properties.
- */
+/** Whether OpenAI takes the schema as a strict one: all its objects are closed and require all their properties. */
 export function isStrict(schema: Readonly<JsonObject>): boolean {
   let isSo = schema.type === "object";
   changed(schema, (one) => {
@@ -80,10 +69,7 @@ function isUnenforced([name, value]: [name: string, value: unknown]): boolean {
   return unenforced.test(name) || (name === "format" && !knownFormats.test(String(value)));
 }
 
-/**
- * The schema for Anthropic's API: objects are closed, `oneOf` becomes `anyOf`, and keywords that the API refuses are moved
- * into the description.
- */
+/** The schema for Anthropic's API: closed objects, no `oneOf`, and refused keywords only in the description. */
 export function closed(schema: Readonly<JsonObject>): JsonObject {
   return changed(schema, (one) => {
     if (!isObject(one)) return one;

@@ -31,10 +31,7 @@ const base64 = (what: string) => Type.String({ minLength: 1, "x-must-be": `${wha
 
 // ---- request: content blocks -----------------------------------------------------------------------------------------
 
-/**
- * A block of text. Keys beside the text, such as `cache_control` and the `citations` of an earlier answer, go only to
- * engines that speak Messages.
- */
+/** Keys beside the text, such as `cache_control` and `citations`, go only to engines that speak Messages. */
 export const TextBlockParam = tagged("text", { text }, { $id: "TextBlockParam" });
 export type TextBlockParam = Type.Static<typeof TextBlockParam>;
 

@@ -1,7 +1,4 @@
-/**
- * Turns the content blocks of a request into the protocol-independent parts of an `InferenceRequest`, and notes the
- * capabilities that each needs, with its path.
- */
+/** Turns content blocks of a request into parts of turns, and notes the capabilities that each needs, with its path. */
 import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
@@ -26,10 +23,7 @@ import { imageKindOf } from "./media.ts";
 import { withNative } from "./native.ts";
 import { signatureOf } from "./signature.ts";
 
-/**
- * The capabilities that a request needs, and the features that only engines of Messages have: for each, the first field
- * that asks for it.
- */
+/** Also collects the features that only engines of Messages have, each with the first field that asks for it. */
 export class MessagesNeeds extends Needs {
   readonly native: NativeNeed[] = [];
 
@@ -55,7 +49,6 @@ export function textParts(content: string | readonly TextBlockParam[]): TextPart
 /** Makes a field's path. Called only when the path is needed: most parts are texts, which need none. */
 export type MakePath = () => string;
 
-/** Appends a block of a user's message or of a tool result to `parts`. */
 export function addInput(
   parts: InputPart[],
   block: Exclude<UserContentBlock, { type: "tool_result" }> | ToolResultContent,
@@ -87,7 +80,6 @@ function toolReferencePart(tool_name: string): TextPart {
   return { kind: "text", text: `The tool ${tool_name} is available.`, native };
 }
 
-/** Appends a list of blocks to `parts`. */
 export function addInputs(
   parts: InputPart[],
   blocks: readonly ToolResultContent[],

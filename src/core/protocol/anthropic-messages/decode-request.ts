@@ -1,7 +1,4 @@
-/**
- * Turns a Messages request into an `InferenceRequest`, which is independent of protocols. It has been validated
- * (validate.ts); null means the same as absent.
- */
+/** Turns a validated Messages request into an `InferenceRequest`. Null means the same as absent. */
 import type {
   InferenceRequest,
   OutputFormat,
@@ -128,10 +125,7 @@ function choiceOf(choice: MessagesToolChoice): ToolChoice {
   return { kind: choice.type === "any" ? "required" : choice.type };
 }
 
-/**
- * The format of the output. In Messages a format has neither a name nor a `strict` flag. It is taken as strict, unless
- * OpenAI's services would refuse the schema in strict mode. Self-hosted engines enforce any schema.
- */
+/** Messages has no `strict`: a format is strict, unless OpenAI's services would refuse its schema in strict mode. */
 function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string } | undefined {
   const inConfig = wire.output_config?.format;
   const format = inConfig ?? wire.output_format;
@@ -141,10 +135,7 @@ function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string
   return { value, param: inConfig ? "output_config.format" : "output_format" };
 }
 
-/**
- * The caller's hints about reasoning. `disabled` overrides an effort. `adaptive` and `between_tools` leave the budget
- * to the engine.
- */
+/** `disabled` overrides an effort. `adaptive` and `between_tools` leave the budget of tokens to the engine. */
 function decodeReasoning(wire: MessagesInput): Reasoning | undefined {
   const { thinking } = wire;
   const effort = effortInForce(wire);

@@ -57,7 +57,6 @@ export function streamEncoder(wire: MessagesRequest, context: StreamContext): St
   };
 }
 
-/** The events that end a stream with a fault. */
 export function failure(fault: Fault, requestId: string): SseMessage[] {
   const error = encodeFault(fault, requestId);
   return [{ event: error.type, data: JSON.stringify(error) }];

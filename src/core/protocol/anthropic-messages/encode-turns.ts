@@ -70,10 +70,7 @@ function addBlocks(content: Block[], turn: Turn, ids: WireIds, ask: UpstreamAsk)
   else blocks<InputPart>(turn.role === "user" ? turn.parts : withoutBlanks(turn.parts), inputBlock, content);
 }
 
-/**
- * The parts. If every text in them is blank, the texts are left out: engines refuse a message, and instructions, with
- * nothing but blank text.
- */
+/** Leaves out the texts if all are blank: engines refuse messages, and instructions, with nothing but blank text. */
 function withoutBlanks<Part extends AssistantPart | InputPart>(parts: readonly Part[]): readonly Part[] {
   const isBlank = (part: AssistantPart | InputPart) =>
     part.kind === "text" && part.text.trim() === "" && part.native === undefined;
@@ -104,9 +101,8 @@ function inputBlock(part: InputPart): JsonObject | null {
 }
 
 /**
- * The blocks of parts: a part's own wire object (the block as the caller wrote it) if it has one, or else the block
- * that `encode` makes. Parts that share a wire object become one block. Empty texts are left out, because engines
- * refuse them.
+ * The blocks of parts: a part's wire object, as its caller wrote it, or else the block that `encode` makes. Parts that
+ * share a wire object are one block. Engines refuse empty texts, which are left out.
  */
 function blocks<Part extends object>(
   parts: readonly Part[],
@@ -154,10 +150,7 @@ function assistantBlock(part: AssistantPart, ids: WireIds, ask: UpstreamAsk): Js
   }
 }
 
-/**
- * The thinking block of a reasoning part; null if the part has no signature and the engine signs its reasoning: such an
- * engine would refuse the block.
- */
+/** The block of a reasoning part; null for a part without a signature if the engine signs its reasoning. */
 function thinkingBlock(
   { text, signature, encrypted }: ReasoningPart,
   { dialect = dialects.generic, lost }: UpstreamAsk,

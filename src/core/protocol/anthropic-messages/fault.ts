@@ -8,10 +8,7 @@ import { entryOf, type JsonObject, textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import { MessagesRequest as contract, type MessagesError } from "./contract.ts";
 
-/**
- * Writes a fault in the envelope, which has no field for a path, so the message begins with the path. This service's
- * own code is in `details.error_code`.
- */
+/** The envelope has no field for a path, so the message begins with the path. */
 export function encodeFault(fault: Fault, requestId: string): MessagesError {
   return {
     type: "error",
@@ -24,10 +21,7 @@ export function encodeFault(fault: Fault, requestId: string): MessagesError {
   };
 }
 
-/**
- * The message of a fault. Claude Code recognises an input that is too long by this exact text, and reads both numbers
- * in it.
- */
+/** Claude Code recognises an input that is too long by this exact text, and reads both numbers in it. */
 function messageOf(fault: Fault): string {
   const { inputTokens, contextTokens } = fault.details.overflow ?? {};
   if (inputTokens !== undefined && contextTokens !== undefined)
@@ -43,7 +37,6 @@ function pathFirst(message: string, param: string | undefined): string {
   return `${param}: ${message.startsWith(named) ? message.slice(named.length) : message}`;
 }
 
-/** The fault that stands for an engine's refusal (refusal.ts). */
 export function decodeFault(status: number, body: unknown, { refusals }: Dialect = dialects.generic): Fault {
   const error = errorOf(body);
   return refusalFault(status, error, refusals, named, refusedField(error));

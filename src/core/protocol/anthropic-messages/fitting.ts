@@ -36,10 +36,7 @@ export function fitted(request: InferenceRequest, lost?: (loss: Loss) => void): 
   return fits;
 }
 
-/**
- * The turns, with a turn of the user added if the last is an answer: the model would continue its last sentence, or
- * refuse.
- */
+/** Adds a turn of the user if the last turn is an answer: the model would continue its last sentence, or refuse. */
 function withAsker(turns: Turn[]): Turn[] {
   const last = turns.findLast(({ role, parts }) => role !== "assistant" || parts.some(isSent));
   if (last?.role !== "assistant" || last.parts.some(isCall)) return turns;

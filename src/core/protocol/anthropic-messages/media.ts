@@ -13,10 +13,7 @@ export function imageSource(url: string): JsonObject | null {
   return { type: "base64", media_type: imageKindOf(held.data.slice(0, 16)) ?? held.mediaType, data: held.data };
 }
 
-/**
- * The source of a document block, from a PDF or plain text. A PDF without its media type is recognised by its first
- * bytes.
- */
+/** The source of a document block: plain text, or a PDF, which may be recognised by its first bytes. */
 export function documentSource(part: Pick<FilePart, "data" | "mediaType">): JsonObject | null {
   const held = base64Of(part.data) ?? { mediaType: part.mediaType ?? "", data: part.data };
   if (held.mediaType === "application/pdf" || held.data.startsWith("JVBERi"))

@@ -17,10 +17,7 @@ export function stripped(body: JsonObject, { strips }: Dialect, lost?: (loss: Lo
   return left;
 }
 
-/**
- * The value without `cache_control` fields, or, if `whole` is false, without the `ttl` in these fields; the same value
- * if there are none.
- */
+/** The value without `cache_control` fields or, if not `whole`, their `ttl`; the same value if there are none. */
 function withoutMarks(value: unknown, whole: boolean): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => withoutMarks(item, whole));

@@ -1,8 +1,7 @@
 /**
- * Tells who runs a listed tool. The caller's own tools reach the model, including those of a published type. Tools that
- * Anthropic's service runs are left out, because agents list them on every request. A request is refused with
- * `unsupported_feature` if it chooses one of these, lists nothing else, or lists a tool that only Anthropic's models
- * can call.
+ * Tells who runs a listed tool. The caller's own tools, also of a published type, reach the model. Tools that
+ * Anthropic's service runs are left out, because agents always list them; a request that chooses one of these, lists
+ * nothing else, or lists a tool that only Anthropic's models can call is refused.
  */
 import type { Tool } from "../../inference/request.ts";
 import { compact, type JsonObject } from "../json.ts";
@@ -66,7 +65,6 @@ export function callableTools(tools: readonly MessagesTool[]): MessagesTool[] {
 
 const modelledOfTool = ["type", "name", "description", "input_schema", "strict"];
 
-/** The tools that the model gets, as an `InferenceRequest` has them. */
 export function decodeTools(tools: readonly MessagesTool[]): Tool[] {
   return callableTools(tools).map(decodeTool);
 }

@@ -39,9 +39,8 @@ const engineRequest = contract(EngineBoundMessages, { repeated: messagesRepeats 
 const count = contract(CountTokensRequest);
 
 /**
- * Checks the body, and returns it as a request. `unchecked`: the items of lists that have to be checked, null for all
- * (`Contract`). `bounds`: the setting of the model. Throws a Fault: `missing_field`, `invalid_value` or
- * `unsupported_feature`.
+ * Returns the body as a request. `unchecked`: the list items to check (`Contract`). `bounds`: the setting of the model.
+ * Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`.
  */
 export function validateMessagesRequest(
   body: unknown,
@@ -55,19 +54,13 @@ export function validateMessagesRequest(
   return obeying(body as MessagesRequest, bounds === "engine" ? rules : plainRules);
 }
 
-/**
- * Checks the body of a request to count tokens, and returns it. Only its shape is checked: fields that would be refused
- * in a request for an answer are ignored.
- */
+/** Checks only the shape of a request to count tokens: fields that an answer could not have are ignored. */
 export function validateCountTokens(body: unknown): CountTokensRequest {
   if (!count.satisfied(body)) throw violationFault(count.violation(body));
   return body;
 }
 
-/**
- * The refusal of `thread`. The SDK's tool runner reads its details, and then sends the whole history. Any other refusal
- * ends the tool runner.
- */
+/** The SDK's tool runner reads this refusal's details and sends the whole history; any other refusal would end it. */
 function threadRefused(): Fault {
   return new Fault("unsupported_feature", "This service does not store threads. Send the whole conversation instead.", {
     param: "thread",
@@ -75,10 +68,7 @@ function threadRefused(): Fault {
   });
 }
 
-/**
- * The violation of a request with `max_tokens: 0`, which asks to fill a cache without an answer, if this is its first
- * offence.
- */
+/** The violation of `max_tokens: 0`, which asks to fill a cache without an answer, if it is the first offence. */
 function warmingOnly(body: unknown): Violation | null {
   if (!isObject(body) || body.max_tokens !== 0) return null;
   if (request.violation(body).param !== "max_tokens") return null;
@@ -142,10 +132,7 @@ function uncallable({ tool, param }: ListedTool): Violation | null {
   return hasSchema ? null : missing(`${param}.input_schema`, "It must be a JSON Schema of an object.");
 }
 
-/**
- * The violation of a request that lists only hosted tools. Agents list those on every request, but without any other
- * tool the request needs one of them.
- */
+/** Agents list hosted tools on every request. A request without any other tool needs one of them, and is refused. */
 function nothingButHosted(listed: readonly ListedTool[]): Violation | null {
   if (callableTools(listed.map(({ tool }) => tool)).length > 0) return null;
   return firstOf(listed, ({ tool, param }) => {
@@ -171,10 +158,7 @@ function choosableTool(body: MessagesRequest): Violation | null {
 
 // ---- messages --------------------------------------------------------------------------------------------------------
 
-/**
- * The violation of the conversation's rules: tool results answer an earlier tool use, images and PDFs are of the type
- * that they state, and some message has content.
- */
+/** Results answer an earlier tool use, media are of the type that they state, and some message has content. */
 function conversation({ messages }: MessagesRequest): Violation | null {
   const calls = new Set<string>();
   for (let at = 0; at < messages.length; at++) {

@@ -28,10 +28,7 @@ export class CarriedBack {
     readonly lost: UpstreamAsk["lost"],
   ) {}
 
-  /**
-   * Returns the message with the opaque values of these reasoning parts, each in a field of the message or of the call
-   * to which it belongs.
-   */
+  /** Returns the message with the values of these reasoning parts, each in its field of the message or of its call. */
   in(message: JsonObject, reasoning: readonly ReasoningPart[], calls: readonly ToolCallPart[]): JsonObject {
     return reasoning.reduce((with_, { signature }) => {
       if (!isCarried(signature)) return with_;
@@ -45,10 +42,7 @@ export class CarriedBack {
   }
 }
 
-/**
- * Returns the message with an opaque value in its field, or in the field of the call to which it belongs. Null if that
- * call is not in the message.
- */
+/** Returns the message with the value in its field; null if the value's call is not in the message. */
 function placed(
   message: JsonObject,
   { callId, value }: Carried,
@@ -130,9 +124,7 @@ export class CarriedOut {
     if (signature !== undefined) this.late.push(signature);
   }
 
-  /**
-   * The signature for the opaque value of a call; undefined if the fragment has none, or if an earlier fragment had it.
-   */
+  /** The signature for a call's value; undefined if the fragment has none, or if an earlier fragment had it. */
   ofCall(fragment: JsonObject, callId: string): string | undefined {
     if (this.#signed.has(callId)) return undefined;
     for (const { kind, path } of this.#dialect.carries) {

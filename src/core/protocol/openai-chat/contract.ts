@@ -133,10 +133,7 @@ const UserMessage = Type.Object(
   { $id: "UserMessage" },
 );
 
-/**
- * Engines answer with `tool_calls: []`, which clients send back, so an empty array means the same as an absent field.
- * Empty content also means the same as an absent field.
- */
+/** Engines answer with `tool_calls: []`, which clients send back: empty lists and content are as if absent. */
 export const AssistantMessage = Type.Object(
   {
     role: Type.Literal("assistant"),

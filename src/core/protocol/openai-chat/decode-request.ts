@@ -1,7 +1,4 @@
-/**
- * Turns a chat completion request into an InferenceRequest. It has been validated (validate.ts); null means the same as
- * absent.
- */
+/** Turns a validated chat completion request into an `InferenceRequest`. Null means the same as absent. */
 import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
@@ -71,10 +68,7 @@ export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
   };
 }
 
-/**
- * The reasoning settings for an effort. `max` passes the validator only with `bounds: engine`, and the engine then
- * decides about it.
- */
+/** `max` passes the validator only with `bounds: engine`, and the engine then decides about it. */
 function decodeEffort(effort: ReasoningEffort | null | undefined): Reasoning | undefined {
   if (!effort) return undefined;
   return effort === "max" ? { effort, exactEffort: effort } : { effort };
@@ -127,10 +121,7 @@ function userPart(part: UserContentPart, path: string, needs: Needs): InputPart 
   }
 }
 
-/**
- * The parts of an assistant message: reasoning, then texts, then calls, which is the order in which a model produces
- * them.
- */
+/** Reasoning, then texts, then calls, which is the order in which a model produces them. */
 function assistantParts(message: AssistantMessage): AssistantPart[] {
   const parts: AssistantPart[] = [];
   const reasoning = message.reasoning_content || message.reasoning;
@@ -174,7 +165,6 @@ function decodeToolChoice(choice: ToolChoice | null | undefined): CentreToolChoi
   return { kind: "allowed", mode, names: tools.map(nameOf) };
 }
 
-/** The output format; undefined for `text`, which is the default. */
 function decodeFormat(format: ResponseFormat | null | undefined): OutputFormat | undefined {
   if (!format || format.type === "text") return undefined;
   if (format.type === "json_object") return { kind: "json_object" };
@@ -205,10 +195,7 @@ export function customNames({ tools }: Pick<ChatCompletionRequest, "tools">): Re
   return new Set((tools ?? []).filter(isCustom).map(nameOf));
 }
 
-/**
- * The part of a request that is needed to write its answer: the names of the custom tools, whose calls are written
- * differently.
- */
+/** The part of a request that is needed to write its answer: calls of custom tools are written differently. */
 export function remainder(wire: ChatCompletionRequest): ChatCompletionRequest {
   return { ...wire, messages: [], tools: (wire.tools ?? []).filter(isCustom) };
 }

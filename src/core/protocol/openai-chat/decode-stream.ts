@@ -1,7 +1,6 @@
 /**
- * Turns an engine's chunks into events that follow the grammar of inference/event.ts. Engines deviate from the protocol
- * (docs/design/protocols.md, Engine quirks). An answer ends with a finish_reason or with [DONE]; any other answer was
- * cut off.
+ * Turns an engine's chunks into events (inference/event.ts). Engines deviate: docs/design/protocols.md, Engine quirks.
+ * An answer ends with a finish_reason or with [DONE]; any other was cut off.
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
@@ -39,10 +38,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
   #open: { index: number; kind: TextKind } | null = null;
   #stopSequence: string | undefined;
   #toolCalls = 0;
-  /**
-   * Log probabilities of tokens whose text has not arrived yet: the first bytes of a character, or a tag that may begin
-   * reasoning.
-   */
+  /** Log probabilities that came before their text: of a character's first bytes, or of a tag around reasoning. */
   #early: TokenLogprob[] = [];
 
   constructor(identity: ResponseIdentity, { dialect, model = identity.model }: AnswerContext) {
@@ -81,10 +77,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     return this.#end(this.#isNamed);
   }
 
-  /**
-   * Whether the engine gave a finish reason that this dialect does not know. Such a reason does not end an answer by
-   * itself.
-   */
+  /** Whether the engine gave an unknown finish reason, which does not end an answer by itself. */
   get #isNamed(): boolean {
     return this.reason.unknown !== undefined;
   }
@@ -117,10 +110,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     events.push({ type: "part-delta", index: this.#open.index, delta, ...(logprobs ? { logprobs } : {}) });
   }
 
-  /**
-   * Writes text. Log probabilities of reasoning, calls and markers, which some engines send, are ignored: they belong
-   * to no text.
-   */
+  /** Ignores log probabilities of reasoning, calls and markers, which some engines send: they belong to no text. */
   #writeText(events: InferenceEvent[], text: string, logprobs: TokenLogprob[], isText: boolean): void {
     if (!isText) this.#early = [];
     else if (logprobs.length > 0) this.#early.push(...logprobs);
@@ -223,10 +213,7 @@ function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string
   });
 }
 
-/**
- * The fault of a chunk that is an error; null for other chunks. Engines write errors in several forms. `name`: the name
- * of the chunk's event.
- */
+/** The fault of a chunk that is an error, which engines write in several forms. `name`: the name of its event. */
 function failureOf(chunk: JsonObject, dialect: Dialect, name: string): Fault | null {
   const isError = chunk.object === "error" || (name === "error" && !chunk.choices);
   const error = chunk.error ?? (isError ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);

@@ -12,7 +12,6 @@ export function encodeFault(fault: Fault, requestId: string): ChatError {
   return envelopeOf(fault, requestId, "openai-chat");
 }
 
-/** Turns an engine's refusal into a fault (refusal.ts). */
 export function decodeFault(status: number, body: unknown, { refusals }: Dialect = dialects.generic): Fault {
   return refusalFault(status, errorOf(body), refusals, named);
 }

@@ -27,9 +27,8 @@ const request = contract(ChatCompletionRequest, { topLevel: "closed", repeated: 
 const engineRequest = contract(EngineBoundRequest, { topLevel: "closed", repeated: chatRepeats });
 
 /**
- * Returns the body as a request. `extraParams`: the fields beyond the contract that the model accepts. `unchecked`: see
- * `Contract`. `bounds`: the setting of the model. Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`,
- * `mutually_exclusive` or `unsupported_feature`.
+ * Returns the body as a request. `extraParams`: further fields that the model accepts. `unchecked`: see `Contract`.
+ * Throws `missing_field`, `invalid_value`, `unknown_field`, `mutually_exclusive` or `unsupported_feature`.
  */
 export function validateChatRequest(
   body: unknown,
@@ -47,9 +46,7 @@ export function validateChatRequest(
   }
 }
 
-/**
- * Returns the body as a request of a model with `bounds: engine`, whose shape allows more values than the static type.
- */
+/** The shape of a model with `bounds: engine` allows more values than the static type. */
 function withinEngineBounds(
   body: unknown,
   extraParams: readonly string[],
@@ -78,10 +75,7 @@ const rules: Rules<ChatCompletionRequest> = [
   ["tool_choice", chosenToolExists],
 ];
 
-/**
- * The rules for a model with `bounds: engine`. Without tools, `auto`, `none` and a request for parallel calls have no
- * effect, and are accepted.
- */
+/** With `bounds: engine`, `auto`, `none` and a request for parallel calls are accepted without tools, as no-ops. */
 const engineRules: Rules<ChatCompletionRequest> = [
   ["messages", conversation],
   ...rulesOf(chatRelations.filter(({ field }) => field !== "tool_choice" && field !== "parallel_tool_calls")),
@@ -117,10 +111,7 @@ function chosenToolExists({ tools, tool_choice: choice }: ChatCompletionRequest)
   return stray ? unlistedTool(`${stray.path}.${stray.tool.type}.name`, nameOf(stray.tool), names) : null;
 }
 
-/**
- * The violation of a conversation's rules: each assistant message must have content, and each tool message must answer
- * an earlier call.
- */
+/** Each assistant message must have content, and each tool message must answer an earlier call. */
 function conversation({ messages }: ChatCompletionRequest): Violation | null {
   const calls = new Set<string>();
   for (let index = 0; index < messages.length; index++) {

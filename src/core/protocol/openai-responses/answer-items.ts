@@ -1,7 +1,4 @@
-/**
- * Writes the parts of an answer as items, in the same form in the stream, in its final object and in an answer that is
- * not streamed.
- */
+/** Writes the parts of an answer as items, in one form for a stream, its final object, and whole answers. */
 import type { TokenLogprob } from "../../inference/event.ts";
 import type { ResultPart } from "../../inference/result.ts";
 import { customInputOf } from "../custom-tool.ts";
@@ -26,10 +23,7 @@ export interface CallerCall {
 
 export class AnswerItems {
   readonly #wire: ResponsesRequest;
-  /**
-   * Maps the names by which the engine knows the tools to the caller's names. Made at the first call: most answers have
-   * no calls, and making the map costs more than the rest of a short answer.
-   */
+  /** Maps engines' names of tools to the caller's. Made at the first call: most answers have none, and it is costly. */
   #made: ToolBook | null = null;
   readonly #logprobs: { top: number } | undefined;
   readonly #keepsText: boolean;
@@ -82,10 +76,7 @@ export class AnswerItems {
     };
   }
 
-  /**
-   * The log probabilities as the caller asked for them. Some engines send log probabilities unasked, or more
-   * alternatives than were asked for.
-   */
+  /** Engines may send log probabilities unasked, or more alternatives than were asked for. */
   logprobsOf(logprobs: readonly TokenLogprob[] | undefined): ResponsesLogprob[] {
     const requested = this.#logprobs;
     if (!requested || !logprobs) return [];

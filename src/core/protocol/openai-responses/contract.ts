@@ -454,10 +454,7 @@ const compactFields = {
   ),
 };
 const inputOrPrevious = " `input` or `previous_response_id` is required. A null is the same as leaving the field out.";
-/**
- * The schema options of requests that send a conversation but get no answer to it, such as a count of its tokens.
- * `model` is the one field that each such request has.
- */
+/** Options of requests whose conversation gets no answer, such as a count. `model` is the field that each has. */
 const conversationOptions = ($id: string, description: string) => ({
   $id,
   maxProperties: properties_max,
@@ -576,7 +573,6 @@ export const OutputItem = Type.Union(
   { $id: "ResponsesOutputItem" },
 );
 export type OutputItem = Type.Static<typeof OutputItem>;
-/** An output item of an answer that is no compaction. */
 export type AnswerItem = Exclude<OutputItem, OutputCompaction>;
 
 // ---- response --------------------------------------------------------------------------------------------------------

@@ -1,7 +1,4 @@
-/**
- * Turns a Responses request into an InferenceRequest. It has been validated, and its references are resolved
- * (references.ts).
- */
+/** Turns a Responses request into an `InferenceRequest`, after its validation and the look-up of its references. */
 import { instructionTurn, isSummary, summaryTurn } from "../../inference/compaction.ts";
 import { Needs } from "../../inference/needs.ts";
 import type {
@@ -41,10 +38,7 @@ export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
   return isCompaction(wire) ? decodeCompaction(wire, items) : decodeConversation(wire, items);
 }
 
-/**
- * Makes the request for a summary: the conversation with an instruction to summarize it. The summary is plain text, so
- * tools and formats are left out.
- */
+/** Adds an instruction to summarize the conversation. The summary is plain text, so tools and formats are left out. */
 function decodeCompaction(wire: ResponsesRequest, items: readonly PlacedItem[]): InferenceRequest {
   const plain = { ...wire, tools: null, tool_choice: null, text: null, include: null, top_logprobs: null };
   const kept = items.some(isSetting)
@@ -101,10 +95,7 @@ function decodeConversation(wire: ResponsesRequest, items: readonly PlacedItem[]
   };
 }
 
-/**
- * The violation of a conversation without content, which engines refuse. Lists of tools, and reasoning that another
- * service encrypted, are no content.
- */
+/** Lists of tools, and reasoning that another service encrypted, are no content. Engines refuse such a conversation. */
 const emptyConversation = invalid("input", "must have content for the model.");
 
 function toolsParam(items: readonly PlacedItem[]): string {
@@ -201,8 +192,7 @@ function answerParts({ content }: MessageItem): AssistantPart[] {
 }
 
 /**
- * The parts of a reasoning item. If this service wrote its `encrypted_content`, that content has all of the reasoning.
- * If another service encrypted it, it is ignored, and only the item's text is used.
+ * If this service wrote `encrypted_content`, it has all of the reasoning; what another service encrypted is ignored.
  */
 function reasoningParts(
   { content, summary, encrypted_content: sealed }: ReasoningItem,
@@ -267,10 +257,7 @@ interface Settings {
   format?: { value: TextFormat; param: string };
 }
 
-/**
- * The settings in the conversation's items, which replace the request's settings. The last value of each setting
- * applies.
- */
+/** The settings in items, which replace those of the request. The last value of each setting applies. */
 function settingsIn(items: readonly PlacedItem[]): Settings {
   const settings: Settings = {};
   for (const one of items) {
@@ -282,7 +269,6 @@ function settingsIn(items: readonly PlacedItem[]): Settings {
   return settings;
 }
 
-/** The output format; undefined for `text`, which is the default. */
 function decodeFormat(format: TextFormat | null | undefined): OutputFormat | undefined {
   if (!format || format.type === "text") return undefined;
   if (format.type === "json_object") return { kind: "json_object" };
@@ -290,20 +276,14 @@ function decodeFormat(format: TextFormat | null | undefined): OutputFormat | und
   return { kind: "json_schema", name, schema, ...compact({ strict, description }) };
 }
 
-/**
- * Reads the reasoning settings. They are only a hint, and need no capability of the engine, because agents always send
- * them (inference/request.ts). Only engines of this protocol get `summary`.
- */
+/** The hints about reasoning (inference/request.ts). Only engines of this protocol get `summary`. */
 function decodeReasoning(request: ResponsesRequest, updated: ReasoningEffort | undefined): Reasoning | undefined {
   const reasoning = compact({ effort: updated ?? request.reasoning?.effort });
   const wire = { ...reasoning, ...compact({ summary: summaryWish(request) }) };
   return Object.keys(wire).length > 0 ? { ...reasoning, native: native(wire) } : undefined;
 }
 
-/**
- * The kind of reasoning summary that the caller asks for, in the field `summary` or, under its old name,
- * `generate_summary`. Null: the caller wants the reasoning itself.
- */
+/** The summary that the caller asks for, maybe by its old name. Null: the caller wants the reasoning itself. */
 export function summaryWish({ reasoning }: Pick<ResponsesRequest, "reasoning">): SummaryWish | null {
   return reasoning?.summary ?? reasoning?.generate_summary ?? null;
 }

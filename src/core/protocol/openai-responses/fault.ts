@@ -15,10 +15,7 @@ export function encodeFault(fault: Fault, requestId: string): ResponsesError {
   return { error: { ...error, type, param: paramOf(error) } };
 }
 
-/**
- * The field that a fault names. The whole conversation, which the fault calls `messages` as in chat completions, is
- * `input` here.
- */
+/** The field that a fault names. The conversation, in faults `messages` as in chat completions, is `input` here. */
 function paramOf({ param }: ResponsesError["error"]): string | null {
   return param === "messages" ? "input" : param;
 }
@@ -42,7 +39,6 @@ const failureCodes: Partial<Record<FaultCode, ResponseFailure["code"]>> = {
   capacity_exceeded: "rate_limit_exceeded",
 };
 
-/** Turns an engine's refusal into a fault (refusal.ts). */
 export function decodeFault(status: number, body: unknown, dialect: Dialect = dialects.generic): Fault {
   return refusalOf(status, errorOf(body), dialect);
 }

@@ -64,7 +64,6 @@ function publicTool(tool: ResponsesTool): JsonObject {
 type Ending = { status: "completed" } | { status: "incomplete"; reason: "max_output_tokens" | "content_filter" };
 export type Outcome = Ending | { status: "failed"; error: ResponseFailure };
 
-/** The outcome of an answer that did not fail. */
 export function outcomeOf(stop: StopReason): Ending {
   if (stop === "length") return { status: "incomplete", reason: "max_output_tokens" };
   return stop === "content_filter" ? { status: "incomplete", reason: stop } : { status: "completed" };
@@ -74,7 +73,6 @@ export interface Ended {
   output: OutputItem[];
   usage: Usage | null;
   outcome: Outcome;
-  /** When the answer ended, in Unix seconds; undefined if unknown. */
   atSeconds: number | undefined;
 }
 

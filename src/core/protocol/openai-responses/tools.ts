@@ -49,9 +49,7 @@ export class ToolBook {
     });
   }
 
-  /**
-   * The name under which engines know a tool. A tool that is not listed gets the name that it would have if it were.
-   */
+  /** The name for engines. A tool that is not listed gets the name that it would have if it were listed. */
   nameOf(name: string, namespace?: string | null): string {
     return this.#byCaller.get(keyOf(name, namespace)) ?? flat(name, namespace);
   }
@@ -87,10 +85,7 @@ function flat(name: string, namespace?: string | null): string {
   return flatNames.test(whole) ? whole : whole.replace(invalidCharacters, "_").slice(0, nameChars_max);
 }
 
-/**
- * The key of a tool by name and namespace. The namespace's length is part of the key, so that no two tools have the
- * same key.
- */
+/** The key of a tool. The namespace's length is part of it, so that no two tools have the same key. */
 function keyOf(name: string, namespace?: string | null): string {
   const within = namespace && namespace !== bareNamespace ? namespace : "";
   return `${within.length} ${within}${name}`;

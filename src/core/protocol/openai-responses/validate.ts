@@ -49,10 +49,7 @@ export function validateCompactRequest(body: unknown): ResponsesRequest {
   return obeying<ResponsesRequest>({ model, input, store: false, ...more }, conversationRules);
 }
 
-/**
- * Returns the body of a request to count tokens. Fewer rules are checked than for an answer, and other fields are
- * ignored.
- */
+/** Checks fewer rules than for an answer, and ignores other fields. */
 export function validateInputTokens(body: unknown): ResponsesRequest {
   const typed = shaped(body, count);
   const { model, instructions, previous_response_id, tools, text, reasoning } = typed;
@@ -99,10 +96,7 @@ function impliedType(item: unknown): "message" | "item_reference" | null {
   return typeof item.id === "string" && item.content === undefined ? "item_reference" : null;
 }
 
-/**
- * The violation of a file or image that is named by id or URL: the message is about the id or URL, and not about the
- * missing data.
- */
+/** The violation of a file or image by id or URL, which is about that, and not about the missing data. */
 function withoutSource(body: unknown, by: Contract<unknown>): Violation | null {
   const found = by.violation(body);
   const path = /^(input\[(\d+)\]\.(content|output)\[(\d+)\])\.(image_url|file_data)$/.exec(found.param);
@@ -122,10 +116,7 @@ function itemsOf({ input }: ResponsesRequest): InputItem[] {
   return typeof input === "string" ? [] : input;
 }
 
-/**
- * The first violation of the conversation's rules. If the body has references, tool outputs are checked only after the
- * references are resolved, because the outputs may belong to calls in stored items.
- */
+/** If the body has references, results are checked after their look-up: their calls may be in stored items. */
 function conversation(body: ResponsesRequest): Violation | null {
   const items = itemsOf(body);
   const pathOf = (at: number) => `input[${at}]`;
@@ -146,10 +137,7 @@ function bookOf(body: ResponsesRequest) {
   return { listed, book: new ToolBook(listed) };
 }
 
-/**
- * The violation of a request that can call nothing but hosted tools. Agents list hosted tools on every request, so they
- * are refused only if there is no other tool.
- */
+/** Agents list hosted tools on every request, so these are refused only if there is no other tool. */
 function callableTools(body: ResponsesRequest): Violation | null {
   const at = (body.tools ?? []).findIndex(isHosted);
   const hosted = body.tools?.[at];

@@ -64,12 +64,10 @@ export function tagged<const Kind extends string, Keys extends TProperties>(
   return Type.Object({ type: Type.Literal(type), ...keys }, options);
 }
 
-/** The schema of a value that may be null. */
 export function nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema, Type.TNull]> {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** The schema of an instant in answers. */
 export const instant = (description: string) =>
   Type.String({
     format: "date-time",
@@ -84,7 +82,6 @@ export const imageUrl = Type.String({
 
 export const unixSeconds = Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
 
-/** The schema of a whole number that is not negative. */
 export function count() {
   return Type.Integer({ minimum: 0 });
 }

@@ -1,7 +1,4 @@
-/**
- * The shape of a chat completion request for a model with `bounds: engine`: wider limits, as engines have them, within
- * absolute bounds. Everything else is as in the published shape (contract.ts).
- */
+/** A chat completion request for a model with `bounds: engine`: as in contract.ts, with the wider limits of engines. */
 import Type, { type TSchema } from "typebox";
 import { absoluteBounds } from "../../engine-options.ts";
 import { engineName, oneOf, optional } from "../../shapes/contract.ts";
