@@ -13,7 +13,6 @@ import { AskingAgain, type Batch, type Next, type Open } from "./asking-again.ts
 
 type Failed = Extract<InferenceEvent, { type: "response-failed" }>;
 
-/** How often an answer may be continued at another engine. */
 const continuations_max = 2;
 /** The longest text that is kept, in UTF-16 code units. An answer with a longer text cannot be continued. */
 const said_chars_max = 1024 * 1024;
@@ -21,8 +20,7 @@ const said_chars_max = 1024 * 1024;
 const chars_token = 4;
 
 /**
- * The fields of `extra_params` in which vLLM, SGLang and llama.cpp take a format for the answer. An engine that
- * continues an answer would apply the format to its own part, from the format's beginning.
+ * The fields of `extra_params` for the answer's format, which a continuing engine would apply to its own part alone.
  */
 const formFields = [
   "structured_outputs",
@@ -57,10 +55,7 @@ export class Continuing extends AskingAgain {
   #continuations = 0;
   /** The routes that have failed in the middle of the answer. */
   readonly #failed: Route[] = [];
-  /**
-   * Maps the answer parts that the continuing engine sends to the parts of the whole answer; null before an engine
-   * continues it.
-   */
+  /** Maps the continuing engine's parts to those of the whole answer; null before an engine continues the answer. */
   #joint: Joint | null = null;
 
   constructor(open: Open, attemptRequest: AttemptRequest) {
@@ -128,10 +123,7 @@ export class Continuing extends AskingAgain {
   }
 }
 
-/**
- * Whether the text ends inside a stop sequence. An engine that is given the first half of one does not recognize the
- * second, and would write beyond it.
- */
+/** An engine that is given the first half of a stop sequence does not recognize the second, and writes beyond it. */
 function endsWithin(text: string, stops: readonly string[]): boolean {
   return stops.some((stop) => {
     for (let length = stop.length - 1; length > 0; length--) if (text.endsWith(stop.slice(0, length))) return true;
@@ -139,10 +131,7 @@ function endsWithin(text: string, stops: readonly string[]): boolean {
   });
 }
 
-/**
- * The request that continues this text. White space at the text's end is not sent, because a chat template may cut it;
- * the engine writes it again.
- */
+/** White space at the text's end is not sent, because a chat template may cut it; the engine writes it again. */
 function goingOn(request: InferenceRequest, said: Said, rest: number): InferenceRequest {
   const text = said.text.trimEnd();
   const capped = { ...request, ...(request.outputTokens_max === undefined ? {} : { outputTokens_max: rest }) };
@@ -166,10 +155,7 @@ class Said {
     return this.#parts === 1 && !this.#isOther;
   }
 
-  /**
-   * The number of tokens in the text, or more. It is at least the number of deltas, because most engines send one token
-   * in each delta.
-   */
+  /** The number of tokens in the text, or more. Most engines send one token in each delta. */
   get tokens(): number {
     return Math.max(this.#deltas, Math.ceil(this.text.length / chars_token));
   }
@@ -188,17 +174,15 @@ class Said {
 }
 
 /**
- * Joins the parts of the continuing engine to those of the answer: its first text part continues the part that the
- * failed engine left open. Its usage reports are left out, because they count the text so far as input, and not as
- * output.
+ * Joins the continuing engine's parts to those of the answer: its first text continues the part that was left open. Its
+ * usage reports are left out, because they count the text so far as input.
  */
 class Joint {
   /** The white space at the end of the text that the engine has not yet written again. */
   #space: string;
   #isFirst = true;
   /**
-   * 1 if the continuing engine began with a part that is not text, so that the open text has ended and the engine's
-   * parts get numbers that are one higher; else 0.
+   * 1 if the engine's first part was not text, so that the open text ended and later parts are numbered higher; else 0.
    */
   #shift = 0;
 

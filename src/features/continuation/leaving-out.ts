@@ -11,10 +11,7 @@ import { headInstructions, isCall } from "../../core/inference/turns.ts";
 import type { CatalogModel } from "../../core/routing/catalog.ts";
 import type { InputEstimate } from "../../core/usage/input-estimate.ts";
 
-/**
- * Leaves out the turns that are not expected to fit beside the summary, and returns the size of what remains, in bytes.
- * If the engine refuses what remains, more is left out (compacting.ts).
- */
+/** Leaves out turns that are not expected to fit beside the summary. Returns the size of what remains, in bytes. */
 export async function fittedBytes(
   inputEstimate: Pick<InputEstimate, "expected">,
   { pause }: Pick<Call, "pause">,
@@ -71,9 +68,8 @@ function isMedium({ kind }: Turn["parts"][number]): boolean {
 }
 
 /**
- * Removes the oldest turns, in place, until at most `share` of the conversation remains. Returns the share that
- * remains, or 1 if nothing can be removed. Instructions at the head and an earlier summary stay, and a tool's result is
- * removed together with its call. A notice takes the place of the removed turns.
+ * Puts a notice in place of the oldest turns, until at most `share` remains; not of instructions at the head, or an
+ * earlier summary. A call's result goes with it. Returns the share that remains, 1 if nothing can go.
  */
 export function leaveOut(request: Pick<InferenceRequest, "turns" | "compaction">, share: number): number {
   const { turns, compaction } = request;
@@ -111,7 +107,6 @@ function withoutOldest(turns: readonly Turn[], summary: Turn | null, weights: We
   });
 }
 
-/** The turns without the tool results whose calls were left out. */
 function withoutOrphanResults(turns: readonly Turn[]): Turn[] {
   const called = new Set<string>();
   return turns.filter((turn) => {

@@ -59,10 +59,7 @@ export async function* endsWithFailure(events: Events, keeping: Keeping): Events
   }
 }
 
-/**
- * The current state of a response, for its client. A completed response was also stored by then, so that it can be
- * continued.
- */
+/** The current state of a response. A complete response is stored by then, so that its client can continue it. */
 export async function toldResponse(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   const response = await currentResponse(needs, kept);
   const isComplete = response?.status === "completed" || response?.status === "incomplete";
@@ -89,10 +86,7 @@ export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<Respon
   return now && currentResponse(needs, now);
 }
 
-/**
- * Cancels those responses of this node that were cancelled on another node, or deleted there: then they have no row any
- * more.
- */
+/** Cancels those responses of this node that another node has cancelled, or deleted, so that they have no row. */
 export async function followCancels({ answers, open }: Pick<KeptParts, "answers" | "open">): Promise<void> {
   const begun = [...open].filter(({ hasBegun }) => hasBegun);
   if (begun.length === 0) return;
@@ -100,9 +94,7 @@ export async function followCancels({ answers, open }: Pick<KeptParts, "answers"
   for (const one of begun) if (!running.has(one.requestId)) one.cancel();
 }
 
-/**
- * Waits until the run of a response is settled, which happens only after the response was stored. The wait is limited.
- */
+/** Waits, for a limited time, until the run of a response is settled, which happens after the response was stored. */
 export async function untilSettled({ kept: { clock }, ledger }: KeepingNeeds, name: LogName): Promise<void> {
   const until_ms = clock.now_ms() + stops_ms_max;
   while (clock.now_ms() < until_ms) {
@@ -117,10 +109,7 @@ interface Followed extends Pick<ReplayOptions, "ending" | "excerpt" | "lost"> {
   follower: Follower;
 }
 
-/**
- * Streams the events of a background response that follow the event `after`, until its end. Null if the response was
- * not created as a stream, or its events are lost.
- */
+/** The events that follow the event `after`. Null if the response was not created as a stream, or they are lost. */
 export async function followedResponse(
   needs: KeepingNeeds,
   call: Call,

@@ -1,7 +1,4 @@
-/**
- * The codec of `/v1/responses/compact`: its answer has the newest messages of the user, unchanged, and a summary of the
- * conversation.
- */
+/** The codec of `/v1/responses/compact`, which answers with the user's newest messages, unchanged, and a summary. */
 import type { Result } from "../../core/inference/result.ts";
 import type { CallerCodec } from "../../core/protocol/codec.ts";
 import { openaiResponsesCaller } from "../../core/protocol/openai-responses/codec.ts";
@@ -38,10 +35,7 @@ function encodeCompacted(result: Result, { input }: ResponsesRequest): Compacted
 /** The most characters of retained messages, so that they leave room in the smallest contexts. */
 const retained_chars_max = 32_768;
 
-/**
- * The part of the request that is needed to write its answer: the newest messages of the user, and the item that asks
- * for the compaction.
- */
+/** The answer is written from the user's newest messages, and the item that asks for the compaction. */
 function compactRemainder(wire: ResponsesRequest): ResponsesRequest {
   const retained: InputItem[] = [{ type: "compaction_trigger" }];
   let chars = 0;

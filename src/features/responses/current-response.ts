@@ -1,7 +1,4 @@
-/**
- * Reads the current state of a background response: for its client, and for a later request that repeats the request
- * which began it.
- */
+/** Reads the current state of a background response, for its client or for a repeat of the request that began it. */
 import type { Call } from "../../core/http/call.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
@@ -88,7 +85,6 @@ export async function endedAsGone(
   return kept?.response ? (JSON.parse(kept.response) as ResponseObject) : failed;
 }
 
-/** The object of a background response that has failed. */
 export function failedResponse(begun: ResponseObject, fault: Fault, requestId: string): ResponseObject {
   return { ...begun, status: "failed", error: encodeFailure(fault, requestId) };
 }
@@ -116,9 +112,8 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
 }
 
 /**
- * Frees the idempotency key of a background response whose node is gone. The response may have been charged although
- * the store, after it was replaced by a replica, lacks its beginning. Nobody else will end such a response, so it ends
- * here as lost. Throws Faults if the key does not become free.
+ * Frees the idempotency key of a background response whose node is gone. A store that was replaced by a replica may
+ * lack the beginning of a charged response, which then ends here as lost. Throws Faults if the key stays.
  */
 async function giveUp(needs: KeepingNeeds, { organizationId, requestId }: Kept): Promise<void> {
   const { answers } = needs.kept;

@@ -1,7 +1,4 @@
-/**
- * The dependencies of the operations on stored and kept responses, in addition to those of the core; made by
- * `src/node`.
- */
+/** The dependencies of the operations on responses, in addition to those of the core; made by `src/node`. */
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { StorageRoom } from "./room.ts";
@@ -19,7 +16,6 @@ export interface ResponsesDependencies extends Dependencies {
 interface ResponseSettings {
   /** Whether responses are stored. If not, none is found either. */
   store: boolean;
-  /** The most bytes of all stored responses of an organization. */
   organization_bytes_max: number;
 }
 
@@ -46,9 +42,7 @@ export interface OpenAnswer {
 }
 
 interface KeptLimits {
-  /** The most bytes in the log of one answer. */
   answer_bytes_max: number;
-  /** The most bytes in all ended logs of an organization. */
   organization_bytes_max: number;
   /** The most answers that one node keeps at a time. */
   open_max: number;

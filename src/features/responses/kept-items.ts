@@ -13,7 +13,6 @@ import { conversationOf, isCompaction, itemIdForm, itemIdOf } from "../../core/p
 /** The first number of an input item, above those of output items, so that their ids differ. */
 const inputsFrom = 0x1000000;
 
-/** Reports whether an item belongs to the input of its response. */
 export function isInputId(itemId: string): boolean {
   return Number.parseInt(itemIdForm.exec(itemId)?.[2] ?? "", 16) >= inputsFrom;
 }
@@ -23,9 +22,7 @@ export type StoredItem = (InputItem | OutputItem) & { id: string };
 
 /** The items that a response adds to its conversation. */
 export interface StoredTurn {
-  /**
-   * The items of the response's own request, with references resolved. Earlier items belong to the previous response.
-   */
+  /** The items of the response's own request, with references resolved, and without those of earlier responses. */
   input: readonly StoredItem[];
   output: readonly OutputItem[];
 }
@@ -69,10 +66,7 @@ export function itemsById(items: readonly InputItem[]): Map<string, InputItem> {
   return found;
 }
 
-/**
- * The items of a turn in the form of input. Output items can be sent as input: their status and annotations are
- * ignored.
- */
+/** A turn's items as input. Output items can be sent as input: their status and annotations are ignored. */
 function itemsOf({ input, output }: StoredTurn): (InputItem & { id: string })[] {
   return [...input, ...output] as unknown as (InputItem & { id: string })[];
 }

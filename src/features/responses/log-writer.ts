@@ -14,10 +14,7 @@ const batch_ms = 100;
 const entry_max = 64 * 1024;
 /** The most text that may wait for the store, in code units. Beyond it, the answer waits too. */
 const waiting_max = 4 * entry_max;
-/**
- * The wait before a store that is away is asked again, and how long the data that waits for it is kept before it is
- * given up.
- */
+/** The wait before a store that is away is asked again, and how long data is kept for the store. */
 export const storeRetry_ms = 250;
 export const storePatience_ms = 10_000;
 /** How long the end of an answer waits for its log. */
@@ -48,7 +45,6 @@ export class LogWriter {
     this.#writing = writing;
   }
 
-  /** The size of the log in bytes. */
   get bytes(): number {
     return this.#bytes;
   }

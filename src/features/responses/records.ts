@@ -26,7 +26,6 @@ const keep_ms_max = 2_000;
 
 type RecordsDependencies = Pick<ResponsesDependencies, "responses" | "limits" | "log">;
 
-/** The caller, as a reader of stored responses. */
 export function readerOf({ organization, person }: Principal): Reader {
   return { organizationId: organization.id, personId: person?.id ?? null };
 }

@@ -60,10 +60,7 @@ function noteReplay(
     .catch((cause) => log.event("warn", "replay_unnoted", { request_id: requestId, cause: String(cause) }));
 }
 
-/**
- * An identity for an answer whose log has none, because its node ran an earlier version. It is the same for each
- * repeat.
- */
+/** The identity of an answer whose node ran an earlier version and logged none. It is the same for each repeat. */
 function unknownIdentity({ name }: Follower, idPrefix: string, { model }: InferenceWire): ResponseIdentity {
   const hex = hexOf(name.requestId, "req_");
   // The first 48 bits of a UUIDv7 are its milliseconds.

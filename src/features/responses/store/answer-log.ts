@@ -9,10 +9,7 @@ export interface LogName {
   organizationId: string;
 }
 
-/**
- * The result for an entry. `ended`: the log had an end already, and takes nothing more. `lost`: an earlier entry is
- * missing.
- */
+/** `ended`: the log had an end already, and takes nothing more. `lost`: an earlier entry is missing. */
 export type Appended = "appended" | "ended" | "lost";
 
 export interface LogEntry {
@@ -22,8 +19,7 @@ export interface LogEntry {
 
 export interface AnswerLogs {
   /**
-   * Writes the entry with this number; numbers begin at 0 and have no gaps. An entry that is sent twice is stored once;
-   * of two entries with the same number, the first counts.
+   * Writes the entry with this number; numbers begin at 0, without gaps. Of entries with one number, the first counts.
    */
   append(log: LogName, number: number, entry: LogEntry): Promise<Appended>;
   /**

@@ -1,7 +1,6 @@
 /**
- * Answers that are kept to be read again: those of requests with an idempotency key, and background responses. A claim
- * says which run's answer a key gets, and only the database decides about claims. The text of an answer is in its log
- * (answer-log.ts).
+ * Answers that are kept to be read again: of requests with an idempotency key, and background responses. A claim says
+ * which run's answer a key gets; only the database decides that. The text is in a log (answer-log.ts).
  */
 
 import type { Operation } from "../../../core/store/ledger.ts";
@@ -19,10 +18,7 @@ export interface NewKept extends LogName {
   claim: Claim | null;
 }
 
-/**
- * The state of a kept answer. `open`: the answer is still being made, or its node is gone. `ended`: its log is
- * complete. `lost`: its log is gone, or was never complete.
- */
+/** `open`: the answer is being made, or its node is gone. `ended`: its log is complete. `lost`: its log is not. */
 export type KeptState = "open" | "ended" | "lost";
 
 export interface Kept extends LogName {
@@ -38,7 +34,6 @@ export interface Kept extends LogName {
 
 export interface KeptEnd {
   state: Exclude<KeptState, "open">;
-  /** The size of the log in bytes. */
   bytes: number;
   /** The new response object of a background response. */
   response?: string;
@@ -48,10 +43,7 @@ export interface KeptEnd {
   freesClaim?: boolean;
 }
 
-/**
- * A fact for a request's receipt that the ledger does not store: that the answer continued without its client, or that
- * it repeated another answer.
- */
+/** A fact for a receipt that the ledger lacks: the answer continued without its client, or repeated another. */
 export type AnswerNote = { kind: "detached" } | ReplayNote;
 
 export interface ReplayNote {
@@ -65,8 +57,7 @@ export interface ReplayNote {
 
 export interface KeptAnswers {
   /**
-   * Keeps a new answer, unless another answer holds its claim; then returns that answer. Of two calls at the same time,
-   * one wins.
+   * Keeps a new answer, unless another answer holds its claim, which is then returned. Of calls at a time, one wins.
    */
   begin(kept: NewKept): Promise<"begun" | Kept>;
   find(requestId: string): Promise<Kept | null>;
@@ -91,15 +82,9 @@ export interface KeptAnswers {
   abandon(requestId: string): Promise<boolean>;
   /** Those of the given request ids whose answers are still open. The others have ended, or are forgotten. */
   open(requestIds: readonly string[]): Promise<string[]>;
-  /**
-   * Gives up the logs of the organization's oldest ended answers until the remaining logs together are within this
-   * size. Returns the names of logs to remove.
-   */
+  /** Gives up the oldest ended logs until the others are within this size. Returns the names of logs to remove. */
   makeRoom(organizationId: string, bytes_max: number): Promise<LogName[]>;
-  /**
-   * Forgets a number of expired answers, and all answers of organizations that keep no content. Returns the names of
-   * logs to remove.
-   */
+  /** Forgets some expired answers, and all of organizations that keep no content. Returns logs to remove. */
   forget(): Promise<LogName[]>;
   /** Stores a note, which the receipt of its request shows. */
   writeNote(log: LogName, note: AnswerNote): Promise<void>;

@@ -22,10 +22,7 @@ export interface KeptResponse extends KeptTurn {
   response: string;
 }
 
-/**
- * Which responses a caller may read, continue and delete: a person only their own; a caller without a person all of the
- * organization.
- */
+/** Whose responses a caller may read, continue and delete: a person's own, or, without a person, the organization's. */
 export interface Reader {
   organizationId: string;
   personId: string | null;

@@ -147,10 +147,7 @@ function restarting(): Fault {
   });
 }
 
-/**
- * Headers that concern the connection and not its requests; and the idempotency key, because several requests cannot
- * have one key.
- */
+/** Headers that concern the connection; and the idempotency key, which several requests cannot have. */
 const ofConnection = /^(connection|upgrade|sec-websocket-.*|content-.*|transfer-encoding|expect|idempotency-key)$/;
 
 function headOf(upgrade: Headers): Headers {

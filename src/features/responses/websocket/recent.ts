@@ -50,10 +50,7 @@ export class Recent implements Disposable {
     this.#kept.set(lane, { responseId, items, bytes });
   }
 
-  /**
-   * Forgets a conversation after a response that continued it has failed. The client then sends the whole conversation
-   * again.
-   */
+  /** Forgets a conversation whose continuation failed. The client then sends the whole conversation again. */
   evict(responseId: string): void {
     for (const [lane, kept] of this.#kept) if (kept.responseId === responseId) this.#remove(lane);
   }
