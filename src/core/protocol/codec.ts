@@ -98,9 +98,7 @@ export interface EngineDecoder extends Transducer<EngineEvent, InferenceEvent> {
 export interface CallerCodec<Wire, Reply> {
   request: {
     decode(wire: Wire): InferenceRequest;
-    /**
-     * Decodes in steps, between which other work can run: for protocols that limit a conversation only by its bytes.
-     */
+    /** Decodes in steps, between which other work can run: for conversations that only their bytes limit. */
     decodingSteps?(wire: Wire): Generator<void, InferenceRequest, void>;
     /** The part of the request that is needed to encode its answer. The rest can be freed after decoding. */
     remainder(wire: Wire): Wire;
@@ -138,9 +136,7 @@ export interface UpstreamCodec {
   request: {
     /** Encodes a request for the engine. Throws the fault of `refusal`, if there is one. */
     encode(request: InferenceRequest, ask: UpstreamAsk): Readonly<JsonObject>;
-    /**
-     * The fault if something of the request would change the answer and cannot be expressed to the engine; else null.
-     */
+    /** The fault if something would change the answer and cannot be expressed to the engine; else null. */
     refusal(request: InferenceRequest, dialect?: Dialect): Fault | null;
     /** The forms in which callers may write a value that `encode` always writes in one form. */
     forms: WireForms;

@@ -31,9 +31,7 @@ export function customArguments(input: string): string {
   return JSON.stringify({ input });
 }
 
-/**
- * Reads the pieces of a call's JSON arguments. `push` returns the plain text that its piece completes, `end` the rest.
- */
+/** Reads the pieces of a call's JSON arguments. `push` returns the text that its piece completes, `end` the rest. */
 export class CustomInput {
   #state: "head" | "text" | "over" | "other" = "head";
   /** The pieces so far; those of an input that is wrapped as text are not kept. */

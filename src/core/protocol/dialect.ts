@@ -33,9 +33,7 @@ export interface Dialect {
   summarizes: boolean;
   /** The meanings of the engine's words for the end of an answer. Words that are not here are unknown. */
   finishReasons: Readonly<Partial<Record<string, FinishReason>>>;
-  /**
-   * The opaque fields of answers that clients get, and that the engine gets back with the next request (carried.ts).
-   */
+  /** The opaque fields of answers that clients get, and the engine gets back with the next request (carried.ts). */
   carries: readonly CarriedField[];
   /** The paths of the fields that the engine refuses. `cache_control.ttl` is left out at any depth of the body. */
   strips: readonly StrippedField[];

@@ -66,9 +66,7 @@ const strangers: ReadonlySet<string> = new Set(["models", "speed"]);
 
 const listing = "Remove it, or ask whoever runs the service to list it in the model's 'extra_params'";
 
-/**
- * Explains a field that only other protocols have, as the end of a sentence; undefined if no protocol has the field.
- */
+/** Explains a field of other protocols or of engines, as the end of a sentence; undefined for any other field. */
 export function fieldElsewhere(name: string): string | undefined {
   const use = instead.get(name);
   if (use) return `is not a field of chat completions. Use ${use} instead`;

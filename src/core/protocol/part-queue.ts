@@ -64,9 +64,7 @@ export class PartQueue {
     }
   }
 
-  /**
-   * Takes a delta that can be written at once and alone. Returns false, and takes nothing, if only `push` can take it.
-   */
+  /** Takes a delta that can be written at once and alone. Else returns false, and leaves the delta for `push`. */
   takes({ index, delta }: PartDelta): boolean {
     const first = this.#parts[0];
     if (first?.index !== index || first.input?.mayEnd(delta)) return false;

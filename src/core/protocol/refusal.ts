@@ -12,10 +12,7 @@ import type { FieldNamer, NamedField } from "./fields.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "./json.ts";
 import { headOf, saidOverflow, saysContextIsExceeded } from "./overflow.ts";
 
-/**
- * The fault, with the engine's own text for the record. `error`: the result of `errorOf`. `blamed`: the field that the
- * engine blames.
- */
+/** The fault, with the engine's own text for the record. `error`: from `errorOf`. `blamed`: the field at fault. */
 export function refusalFault(
   status: number,
   error: JsonObject,
@@ -132,10 +129,7 @@ export function answerCutShort(missing: string): Fault {
   return engineFailure("upstream_unavailable", "The model's engine ended its answer early. Please try again.", cause);
 }
 
-/**
- * The HTTP status of an error inside an answer of one of OpenAI's protocols: in its `code` or `status`, else that of its
- * code or of its type, else 500.
- */
+/** The status of an error inside an answer of OpenAI's protocols: its own, or that of its code or type, or else 500. */
 export function statusWithin(error: JsonObject): number {
   const status = [error.code, error.status].map(Number).find((number) => number >= 400 && number < 600);
   return status ?? entryOf(statuses, textOf(error.code)) ?? entryOf(statuses, textOf(error.type)) ?? 500;

@@ -19,9 +19,7 @@ const said_chars_max = 1024 * 1024;
 /** The fewest code units that a token has on average. */
 const chars_token = 4;
 
-/**
- * The fields of `extra_params` for the answer's format, which a continuing engine would apply to its own part alone.
- */
+/** Fields of `extra_params` for the answer's format, which an engine would apply to its own part alone. */
 const formFields = [
   "structured_outputs",
   "guided_json",
@@ -35,10 +33,7 @@ const formFields = [
   "grammar",
 ];
 
-/**
- * Whether an answer to this request may be continued at another engine: only if it is a text without a required format.
- * A completion (`passed`) has no conversation to which the text so far could be added.
- */
+/** Whether another engine may continue the answer: only text without a format, and only of a conversation. */
 export function mayGoOn(asked: Pick<RunRequest, "model" | "request" | "fetched">): boolean {
   const { model, request } = asked;
   const { format, toolChoice, compaction, turns, extra, passed } = request;
@@ -181,9 +176,7 @@ class Joint {
   /** The white space at the end of the text that the engine has not yet written again. */
   #space: string;
   #isFirst = true;
-  /**
-   * 1 if the engine's first part was not text, so that the open text ended and later parts are numbered higher; else 0.
-   */
+  /** 1 if the engine began with a part other than text: the open text has ended, and parts are numbered one higher. */
   #shift = 0;
 
   constructor(said: Said) {

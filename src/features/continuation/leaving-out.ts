@@ -1,6 +1,5 @@
 /**
- * Leaves out the oldest turns of a conversation that is to be summarized, if the conversation does not fit into the model's
- * context: docs/design/protocols.md, Compaction.
+ * Leaves out the oldest turns of a conversation to summarize that is too long: docs/design/protocols.md, Compaction.
  */
 import { outputTokensReserved } from "../../core/admission/allowance.ts";
 import type { Call } from "../../core/http/call.ts";

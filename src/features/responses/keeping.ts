@@ -75,9 +75,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.#kept.claim !== null;
   }
 
-  /**
-   * Whether text is logged as it comes. A whole answer with an idempotency key is delivered complete, or begun anew.
-   */
+  /** Whether text is logged as it comes. A whole answer that is repeatable is delivered complete, or begun anew. */
   get asProduced(): boolean {
     return this.#kept.isStream || !this.isRepeatable;
   }
@@ -135,10 +133,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     }
   }
 
-  /**
-   * Ends the background response as failed. If the response has an idempotency key, the response ends only after the
-   * run's settlement is confirmed (`#free`).
-   */
+  /** Fails the background response; with an idempotency key only after the settlement is confirmed (`#free`). */
   async fails(fault: Fault): Promise<void> {
     if (!this.#begun || this.#isFinished) return;
     this.#failure ??= fault;

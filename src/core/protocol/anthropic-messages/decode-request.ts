@@ -91,10 +91,7 @@ function systemTurn({ system }: MessagesInput, { keep_billing_line }: MessagesOp
 
 const billingLine = /^x-anthropic-billing-header:[^\n]*(\n|$)/i;
 
-/**
- * The text without the line that Claude Code puts at its head; null if nothing else is left. The line changes with
- * every request, and so defeats prefix caches (docs/design/service.md, Billing line).
- */
+/** Removes a line of Claude Code that defeats prefix caches (docs/design/service.md, Billing line); null: no text. */
 function withoutBillingLine(text: string): string | null {
   if (!billingLine.test(text.slice(0, 64))) return text;
   return text.replace(billingLine, "") || null;
@@ -113,7 +110,6 @@ function isPrefilled(turns: readonly Turn[]): boolean {
 
 // ---- tools and the rest ----------------------------------------------------------------------------------------------
 
-/** The choice of tools; none if there are no tools. */
 function decodeChoice(choice: MessagesToolChoice | null | undefined, tools: readonly Tool[]) {
   if (!choice || tools.length === 0) return {};
   const parallel = choice.type !== "none" && choice.disable_parallel_tool_use === true ? false : undefined;

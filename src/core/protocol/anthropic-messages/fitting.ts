@@ -1,7 +1,4 @@
-/**
- * Fits a request of another protocol to Anthropic's API, which has rules between the fields of a request that other services
- * do not have. Clients of the API itself know the rules.
- */
+/** Fits a request of another protocol to the rules of Anthropic's API, which its own clients know. */
 import type { AssistantPart, InferenceRequest, Turn } from "../../inference/request.ts";
 import { isCall, withInstructionsAtHead } from "../../inference/turns.ts";
 import type { Loss } from "../codec.ts";

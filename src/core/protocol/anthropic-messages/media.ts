@@ -1,7 +1,4 @@
-/**
- * Recognises images in base64 by their first bytes, and turns images and files of other protocols into the sources of
- * blocks; null if Messages cannot express one.
- */
+/** Recognises images in base64, and writes media of other protocols as sources of blocks; null: not expressible. */
 import type { FilePart } from "../../inference/request.ts";
 import type { JsonObject } from "../json.ts";
 

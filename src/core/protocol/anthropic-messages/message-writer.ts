@@ -19,7 +19,6 @@ export class MessageWriter extends FrameWriter {
 
   constructor(
     readonly identity: ResponseIdentity,
-    /** The usage to report when the message starts. */
     readonly usageAtStart: () => MessagesUsage,
   ) {
     super();

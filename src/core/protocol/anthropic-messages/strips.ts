@@ -1,7 +1,4 @@
-/**
- * Leaves out the fields that the engine's dialect refuses. They tune caching and effort; the answer is the same without
- * them.
- */
+/** Leaves out fields that the dialect refuses. They tune caching and effort; the answer is the same without. */
 import type { Loss } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { isObject, type JsonObject } from "../json.ts";

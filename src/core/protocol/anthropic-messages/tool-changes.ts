@@ -8,7 +8,6 @@ import { ownerOf } from "./tools.ts";
 
 type Conversation = Pick<CountTokensRequest, "tools" | "messages">;
 
-/** A block that changes the tools, with its path. */
 interface ToolChange {
   block: ToolAdditionBlockParam | ToolRemovalBlockParam;
   param: string;
@@ -27,7 +26,6 @@ export function changesIn({ messages }: Pick<Conversation, "messages">): ToolCha
   return changes;
 }
 
-/** A tool with its path in the body. */
 export interface ListedTool {
   tool: MessagesTool;
   param: string;
@@ -52,7 +50,6 @@ export function toolsInForce(
   return table.inForce;
 }
 
-/** The violation of the first change that cannot be made; null if all can. */
 export function brokenChange({ tools }: Conversation, changes: readonly ToolChange[]): Violation | null {
   const table = new ToolTable(tools ?? []);
   for (const change of changes) {

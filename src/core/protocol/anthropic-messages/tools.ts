@@ -86,7 +86,6 @@ export function encodeTool(tool: Tool, keepsDeferred = false): Readonly<JsonObje
   return isDeferred && keepsDeferred ? { ...wire, defer_loading: true } : wire;
 }
 
-/** A tool of a published type as a function with its schema. */
 function asFunction(tool: MessagesTool): MessagesTool {
   const published = publishedTool(tool.type);
   if (!published) return tool;

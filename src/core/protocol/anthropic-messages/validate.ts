@@ -38,10 +38,7 @@ const request = contract(MessagesRequest, { repeated: messagesRepeats });
 const engineRequest = contract(EngineBoundMessages, { repeated: messagesRepeats });
 const count = contract(CountTokensRequest);
 
-/**
- * Returns the body as a request. `unchecked`: the list items to check (`Contract`). `bounds`: the setting of the model.
- * Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`.
- */
+/** `unchecked`: see `Contract`. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
 export function validateMessagesRequest(
   body: unknown,
   unchecked: UncheckedItems | null = null,
@@ -82,10 +79,7 @@ const rules: Rules<MessagesRequest> = [
   ["tool_choice", choosableTool],
 ];
 
-/**
- * The rules for models without `bounds: engine`. Names of tools are checked again here: an item that was found valid in
- * an earlier request may have been so only for a model with `bounds: engine`.
- */
+/** Checks names of tools again: an earlier request, whose tools count as checked, may have had `bounds: engine`. */
 const plainRules: Rules<MessagesRequest> = [["tools", plainNames], ...rules];
 
 // ---- tools -----------------------------------------------------------------------------------------------------------

@@ -94,7 +94,6 @@ export class CarriedOut {
     this.#model = model;
   }
 
-  /** Takes the opaque values in a message or a delta. */
   take(message: JsonObject): void {
     for (const { kind, path } of this.#dialect.carries) {
       if (kind !== "message") continue;
@@ -118,7 +117,6 @@ export class CarriedOut {
   readonly late: string[] = [];
   readonly #signed = new Set<string>();
 
-  /** Takes the opaque value in a later fragment of a call. */
   takeLate(fragment: JsonObject, callId: string): void {
     const signature = this.ofCall(fragment, callId);
     if (signature !== undefined) this.late.push(signature);

@@ -181,7 +181,6 @@ function extraFields(wire: ChatCompletionRequest): Record<string, unknown> {
   return extra;
 }
 
-/** The name of a function or custom tool that a chat caller lists or chooses. */
 export function nameOf(tool: ToolDefinition | NamedTool): string {
   return tool.type === "custom" ? tool.custom.name : tool.function.name;
 }

@@ -67,7 +67,6 @@ function encodeResult({ callId, parts, failed }: ToolTurn, dialect: Dialect): Re
   return { role: "tool", tool_call_id: callId, content: texts.length === 0 ? "" : encodeInput(texts, dialect) };
 }
 
-/** The images and files of a tool result, after a line that names the call. */
 function attachments({ callId, parts }: ToolTurn): InputPart[] {
   const others = parts.filter((part) => part.kind !== "text");
   return others.length === 0

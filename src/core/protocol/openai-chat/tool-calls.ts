@@ -79,7 +79,6 @@ export function toolCallAssembly(responseId: string) {
     return (name ? repeated(fragment, here) : continued(fragment, here)) ?? begin(fragment);
   }
 
-  /** The call whose name this fragment repeats. */
   function repeated({ id, name }: Fragment, here: Assembly | undefined): Assembly | undefined {
     if (!here || here.toolName !== name || (id !== "" && here.custom)) return undefined;
     return isComplete(here) ? undefined : here;
@@ -115,7 +114,6 @@ export function toolCallAssembly(responseId: string) {
     get unnamed(): boolean {
       return calls.some((call) => !call.started && call.written !== "");
     },
-    /** Whether the arguments of a call are incomplete. */
     get unfinished(): boolean {
       return calls.some((call) => call.started && !call.custom && call.isWritten && !isComplete(call));
     },

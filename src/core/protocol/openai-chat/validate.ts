@@ -1,7 +1,4 @@
-/**
- * Validates the body of a chat completion request: first its shape (contract.ts), then the rules between fields. It reports
- * the first offence in document order.
- */
+/** Validates a chat completion request: its shape (contract.ts), then the rules. Reports the first offence in it. */
 import { Fault } from "../../inference/fault.ts";
 import type { Model } from "../../inference/model.ts";
 import { contract, type UncheckedItems } from "../contract.ts";
@@ -87,10 +84,7 @@ function hasToolsToChoose({ tools, tool_choice: choice }: ChatCompletionRequest)
   return tools?.length || choice === "auto" || choice === "none" ? null : choiceWithoutTools;
 }
 
-/**
- * The violation of a tool's name. The shapes of tools that an earlier request had are not checked again, and that request
- * may have been for a model with `bounds: engine`, which allows other names. So names are checked in every request.
- */
+/** Checks every name again: an earlier request, whose tools count as checked, may have had `bounds: engine`. */
 function plainNames({ tools }: ChatCompletionRequest): Violation | null {
   const at = (tools ?? []).findIndex((tool) => !plainName.test(nameOf(tool)));
   if (at < 0) return null;

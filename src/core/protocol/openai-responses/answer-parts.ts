@@ -88,9 +88,7 @@ export class AnswerParts {
     return this.#finish(item, event.item);
   }
 
-  /**
-   * Adds items of the final object that were never sent, and ends the others. Ids may differ; the order is the same.
-   */
+  /** Adds items of the final object that were never sent. Their ids may differ from the stream's, not their order. */
   final(output: unknown): InferenceEvent[] {
     const events: InferenceEvent[] = [];
     const unmatched = [...this.#items];
@@ -177,8 +175,7 @@ export class AnswerParts {
   }
 
   /**
-   * Ends a reasoning item. Its `encrypted_content` is the engine's proof of the reasoning. With a text, the proof
-   * becomes the text's signature; without a text, it becomes a part of encrypted reasoning.
+   * `encrypted_content`, the proof of the reasoning, becomes the text's signature, or without a text a part of its own.
    */
   #finishReasoning(item: Item, value: JsonObject): InferenceEvent[] {
     const proof = textOf(value.encrypted_content) || undefined;

@@ -191,9 +191,7 @@ function answerParts({ content }: MessageItem): AssistantPart[] {
   });
 }
 
-/**
- * If this service wrote `encrypted_content`, it has all of the reasoning; what another service encrypted is ignored.
- */
+/** `encrypted_content` has all of the reasoning, if this service wrote it. That of other services is ignored. */
 function reasoningParts(
   { content, summary, encrypted_content: sealed }: ReasoningItem,
   model: string,

@@ -15,9 +15,7 @@ export class Results {
     }
   }
 
-  /**
-   * Appends the result to an earlier result of its call. False if there is none: the result is then a turn of its own.
-   */
+  /** Appends the result to an earlier one of its call. False if there is none: it is then a turn of its own. */
   joins(turn: ToolTurn): boolean {
     const { callId, parts } = turn;
     const waiting = this.#waiting(callId);

@@ -9,9 +9,7 @@ import { aroundNumbered, type ResponseWriter, type UnnumberedEvent } from "./res
 
 export class StreamItem {
   ended = false;
-  /**
-   * The frame around the open part's deltas. Null before the first, and for deltas that are not written as they come.
-   */
+  /** The frame around the open part's deltas. Null before the first, and for deltas that are not passed unchanged. */
   around: AroundDelta | null = null;
   #pieces: string[] = [];
   #logprobs: TokenLogprob[] = [];

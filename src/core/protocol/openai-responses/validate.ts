@@ -1,7 +1,4 @@
-/**
- * Validates the body of a Responses request: first its shape (contract.ts), then the rules between fields. It reports the first
- * offence. References to stored responses are resolved elsewhere (references.ts).
- */
+/** Validates a Responses request: its shape (contract.ts), then the rules. references.ts resolves its references. */
 import { type Contract, contract, type UncheckedItems } from "../contract.ts";
 import { compact, isGiven, isObject, type JsonObject } from "../json.ts";
 import { obeying, type Rules } from "../rules.ts";
@@ -30,10 +27,7 @@ const request = contract(TypedResponsesRequest, { repeated: responsesRepeats });
 const compacted = contract(TypedCompactRequest);
 const count = contract(TypedInputTokensRequest);
 
-/**
- * Returns the body as a request. `unchecked`: see Contract. Throws a Fault: `missing_field`, `invalid_value` or
- * `unsupported_feature`.
- */
+/** `unchecked`: see `Contract`. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
 export function validateResponsesRequest(body: unknown, unchecked: UncheckedItems | null = null): ResponsesRequest {
   const typed = unchecked?.input ? { ...unchecked, input: unchecked.input.map(withType) } : unchecked;
   return obeying(shaped(body, request, typed), rules);

@@ -18,9 +18,7 @@ export interface LogEntry {
 }
 
 export interface AnswerLogs {
-  /**
-   * Writes the entry with this number; numbers begin at 0, without gaps. Of entries with one number, the first counts.
-   */
+  /** Writes the entry with this number, from 0 without gaps. Of entries with one number, the first counts. */
   append(log: LogName, number: number, entry: LogEntry): Promise<Appended>;
   /**
    * Some of the entries from this number on, in order; none if there are none yet. The last entry of a complete log has

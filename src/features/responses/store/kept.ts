@@ -56,9 +56,7 @@ export interface ReplayNote {
 }
 
 export interface KeptAnswers {
-  /**
-   * Keeps a new answer, unless another answer holds its claim, which is then returned. Of calls at a time, one wins.
-   */
+  /** Keeps a new answer, or returns the answer that holds its claim. Of two calls at the same time, one wins. */
   begin(kept: NewKept): Promise<"begun" | Kept>;
   find(requestId: string): Promise<Kept | null>;
   /** A background response of the organization. */
@@ -68,8 +66,7 @@ export interface KeptAnswers {
   /** Notes the size of an ended answer's log, which was not known where the answer was ended. */
   measured(requestId: string, bytes: number): Promise<void>;
   /**
-   * Makes an open answer a background response with this object. Refuses if its run is settled: its node was away for too
-   * long, and another node has settled it. Returns whether the answer is a background response now.
+   * Makes an open answer a background response. False if another node has settled its run, because its own was away.
    */
   respond(requestId: string, responseId: string, response: string): Promise<boolean>;
   /** Forgets an answer, so that its claim is free. Returns whether it existed. */

@@ -40,10 +40,7 @@ export interface ResponseStore {
    * continues, is unknown, not one of the reader's, or expired; `too_long` if all turns together exceed `bytes_max`.
    */
   conversation(reader: Reader, id: string, bytes_max: number): Promise<KeptTurn[] | "not_found" | "too_long">;
-  /**
-   * The responses with these ids that exist, in any order. Their inputs are "[]" unless they are requested. `too_long`:
-   * as in `conversation`.
-   */
+  /** The responses with these ids, in any order; inputs are "[]" unless requested. `too_long`: as in `conversation`. */
   turns(
     reader: Reader,
     ids: readonly string[],

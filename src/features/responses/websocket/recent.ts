@@ -32,10 +32,7 @@ export class Recent implements Disposable {
     return null;
   }
 
-  /**
-   * Keeps the conversation, in place of its lane's earlier one. A response may still be stored when its socket has
-   * closed: then its conversation is not kept, since nobody would give its memory back.
-   */
+  /** Keeps the lane's new conversation; not once the socket has closed, when nobody would give its memory back. */
   keep(lane: string, responseId: string, items: string): void {
     if (this.#isDisposed) return;
     this.#remove(lane);
