@@ -88,9 +88,6 @@ const utf8 = new TextEncoder();
 
 /** A class, because closures would be made again for each stream (docs/design/runtime.md, Bun as a server). */
 class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
-  readonly #call: Call;
-  readonly #keeping: Keeping;
-  readonly #owner: StreamOwner;
   #waiting = "";
   #isOver = false;
   #hasLeft = false;
@@ -98,17 +95,17 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
   #wake: (() => void) | null = null;
   #drained: (() => void) | null = null;
 
-  constructor(call: Call, keeping: Keeping, owner: StreamOwner) {
-    this.#call = call;
-    this.#keeping = keeping;
-    this.#owner = owner;
-  }
+  constructor(
+    readonly call: Call,
+    readonly keeping: Keeping,
+    readonly owner: StreamOwner,
+  ) {}
 
   take(text: string): void {
     if (this.#hasLeft) return;
     this.#waiting += text;
     // A client that is too slow for the available memory is cut off, and can request the answer again.
-    if (this.#keeping.goesOn && this.#waiting.length > waiting_free && !this.#call.keepsText(text.length * 2)) {
+    if (this.keeping.goesOn && this.#waiting.length > waiting_free && !this.call.keepsText(text.length * 2)) {
       this.#hasLeft = true;
       this.#waiting = "";
     }
@@ -117,8 +114,8 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
 
   /** Resolves when more of the answer may be written. */
   async taken(): Promise<void> {
-    if (this.#keeping.goesOn || this.#isOver) return;
-    if (this.#hasLeft) return this.#call.leave();
+    if (this.keeping.goesOn || this.#isOver) return;
+    if (this.#hasLeft) return this.call.leave();
     if (this.#waiting === "") return;
     await new Promise<void>((resolve) => {
       this.#drained = resolve;
@@ -154,13 +151,13 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
     this.#waiting = "";
     this.#drained?.();
     if (this.#isOver) this.#close();
-    else if (!this.#keeping.goesOn) this.#call.leave();
+    else if (!this.keeping.goesOn) this.call.leave();
   }
 
   /** Ends the request, before the last byte is written. */
   #close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#owner.closed();
+    this.owner.closed();
   }
 }

@@ -33,9 +33,10 @@ export class LogWriter {
   readonly #writing: LogWriting;
   #waiting = "";
   #number = 0;
-  #bytes = 0;
+  /** The size of the log so far. */
+  bytes = 0;
   #isEnding = false;
-  #isLost = false;
+  isLost = false;
   #cancelTimer: (() => void) | null = null;
   #sending: Promise<void> | null = null;
   /** Resolves when the text that waits now is stored or lost. */
@@ -45,14 +46,6 @@ export class LogWriter {
     this.#writing = writing;
   }
 
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  get isLost(): boolean {
-    return this.#isLost;
-  }
-
   /** Writes the first entry. Throws if the store does not accept it. */
   async open(text: string): Promise<void> {
     const { logs, name } = this.#writing;
@@ -60,14 +53,14 @@ export class LogWriter {
     const appended = await this.#inTime(work);
     if (appended !== "appended") throw new Error(`the log of the answer is ${appended}`);
     this.#number = 1;
-    this.#bytes = Buffer.byteLength(text);
+    this.bytes = Buffer.byteLength(text);
   }
 
   /** Adds text that consists of whole frames. */
   write(text: string): void {
-    if (this.#isLost || text === "") return;
-    this.#bytes += Buffer.byteLength(text);
-    if (this.#bytes > this.#writing.bytes_max) {
+    if (this.isLost || text === "") return;
+    this.bytes += Buffer.byteLength(text);
+    if (this.bytes > this.#writing.bytes_max) {
       this.#lose("size", new Error(`larger than ${this.#writing.bytes_max} bytes`));
       return;
     }
@@ -80,17 +73,17 @@ export class LogWriter {
   async stored(): Promise<boolean> {
     if (this.#waiting !== "") this.#stored ??= Promise.withResolvers();
     await (this.#stored?.promise ?? this.#sending);
-    return !this.#isLost;
+    return !this.isLost;
   }
 
   /** Resolves when more text may be written: an engine may be faster than the store. */
   async room(): Promise<void> {
-    while (!this.#isLost && this.#waiting.length > waiting_max) await this.#sending;
+    while (!this.isLost && this.#waiting.length > waiting_max) await this.#sending;
   }
 
   /** Resolves when the whole log is stored or lost. */
   async end(): Promise<void> {
-    if (this.#isLost || this.#isEnding) return;
+    if (this.isLost || this.#isEnding) return;
     this.#isEnding = true;
     await this.flushed();
   }
@@ -118,7 +111,7 @@ export class LogWriter {
   }
 
   async #sendAll(): Promise<void> {
-    while (!this.#isLost) {
+    while (!this.isLost) {
       const text = this.#waiting;
       const isEnd = this.#isEnding;
       if (text === "" && !isEnd) return;
@@ -134,7 +127,7 @@ export class LogWriter {
   async #append(entry: LogEntry): Promise<void> {
     const { logs, name, clock } = this.#writing;
     const until_ms = clock.now_ms() + storePatience_ms;
-    while (!this.#isLost) {
+    while (!this.isLost) {
       try {
         const appended = await logs.append(name, this.#number, entry);
         if (appended !== "appended") this.#lose("store", new Error(`the log is ${appended}`));
@@ -148,8 +141,8 @@ export class LogWriter {
   }
 
   #lose(why: Unkept, cause: unknown): void {
-    if (this.#isLost) return;
-    this.#isLost = true;
+    if (this.isLost) return;
+    this.isLost = true;
     this.#waiting = "";
     this.#cancelTimer?.();
     this.#stored?.resolve();

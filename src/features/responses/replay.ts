@@ -103,27 +103,24 @@ const silence = encoder.encode(comment("waiting"));
 
 /** A class, because closures would be made again for each stream (docs/design/runtime.md, Bun as a server). */
 class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
-  readonly #earlier: Follower;
-  readonly #options: ReplayOptions;
-  readonly #owner: StreamOwner;
   #isClosed = false;
 
-  constructor(earlier: Follower, options: ReplayOptions, owner: StreamOwner) {
-    this.#earlier = earlier;
-    this.#options = options;
-    this.#owner = owner;
-  }
+  constructor(
+    readonly earlier: Follower,
+    readonly options: ReplayOptions,
+    readonly owner: StreamOwner,
+  ) {}
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     try {
       for (;;) {
-        const entries = await this.#earlier.read(performance.now() + this.#options.heartbeat_ms);
+        const entries = await this.earlier.read(performance.now() + this.options.heartbeat_ms);
         if (this.#isClosed) return;
         if (typeof entries === "string") return this.#end(controller, await this.#endAs(entries));
         if (entries.length === 0) return controller.enqueue(silence);
         const all = entriesText(entries);
-        this.#options.ending.saw(all);
-        const text = this.#options.excerpt?.(all) ?? all;
+        this.options.ending.saw(all);
+        const text = this.options.excerpt?.(all) ?? all;
         const isOver = entries.at(-1)!.isEnd;
         if (isOver) this.#close();
         if (text !== "") controller.enqueue(encoder.encode(text));
@@ -132,17 +129,17 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
       }
     } catch (thrown) {
       const fault = asFault(thrown);
-      this.#end(controller, this.#options.ending.end(fault, this.#earlier.name.requestId), fault);
+      this.#end(controller, this.options.ending.end(fault, this.earlier.name.requestId), fault);
     }
   }
 
   #endAs(fate: Fate): Promise<string> {
-    const { ending, lost } = this.#options;
-    return fate === "lost" && lost ? lost() : this.#earlier.endAs(fate, ending);
+    const { ending, lost } = this.options;
+    return fate === "lost" && lost ? lost() : this.earlier.endAs(fate, ending);
   }
 
   cancel(): void {
-    this.#owner.left();
+    this.owner.left();
     this.#close();
   }
 
@@ -156,6 +153,6 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
   #close(fault?: Fault): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#owner.closed(fault);
+    this.owner.closed(fault);
   }
 }

@@ -26,7 +26,7 @@ import {
 } from "../../../src/core/protocol/openai-responses/validate.ts";
 import { assertCapable, type Route } from "../../../src/core/routing/catalog.ts";
 import { openapiDocument } from "../../../src/features/openapi/document.ts";
-import { openaiCompactCaller } from "../../../src/features/responses/compacted.ts";
+import { openaiCompactCaller } from "../../../src/features/responses/compact.ts";
 import { operations } from "../../../src/node/operations.ts";
 import { faultOf } from "../../harness/faults.ts";
 import { type Schema, valuesOf } from "../../harness/schema-values.ts";

@@ -15,18 +15,15 @@ import type { ResponsesDependencies } from "../dependencies.ts";
 import { Create, type SocketState } from "./create.ts";
 import { Lanes } from "./lanes.ts";
 import { Recent } from "./recent.ts";
-import { relay } from "./relay.ts";
-import { errorEvent } from "./server-event.ts";
+import { errorEvent, relay } from "./server-event.ts";
 
-interface ConnectionLimits {
+export const connectionLimits = {
   /** The most lanes (lanes.ts), which run side by side. */
-  lanes_max: number;
+  lanes_max: 16,
   /** The most messages that may wait for their complete answers. A client that sends more is cut off. */
-  unanswered_max: number;
-  age_ms: number;
-}
-
-export const connectionLimits: ConnectionLimits = { lanes_max: 16, unanswered_max: 64, age_ms: 60 * 60_000 };
+  unanswered_max: 64,
+  age_ms: 60 * 60_000,
+};
 
 /** Why a connection takes no further message: the error, and the reason for its close. */
 interface Retirement {
@@ -37,7 +34,7 @@ interface Retirement {
 export class ResponsesConnection implements SocketOwner, Retiring {
   readonly #dependencies: ResponsesDependencies;
   readonly #principal: Principal;
-  readonly #limits: ConnectionLimits;
+  readonly #limits: typeof connectionLimits;
   readonly #state: SocketState;
   /** The headers of each request: those of the upgrade, without those that concern only the connection. */
   readonly #headers: Headers;

@@ -1,7 +1,12 @@
-/** The events that a client gets on a WebSocket: errors, and the events of a stream without their SSE frames. */
-
+/**
+ * The events that a client gets on a WebSocket: errors, and the events of a stream without their SSE frames. They are
+ * sent as fast as the client reads.
+ */
+import type { Socket } from "../../../core/http/socket.ts";
+import { retirementHeaderNames } from "../../../core/operations/headers.ts";
 import type { JsonObject } from "../../../core/protocol/json.ts";
 import type { SteeringRefused } from "./client-event.ts";
+import type { Create } from "./create.ts";
 
 /** Marks the end of a stream. It is not sent, because a WebSocket stays open. */
 const done = "[DONE]";
@@ -56,4 +61,39 @@ export function steerFailed({ event, message }: SteeringRefused): string {
     steer: { previous_response_id, input },
     sequence_number: 0,
   });
+}
+
+/** Sends the answer, and resolves when all was sent. If the client has left, the rest of the stream is cancelled. */
+export async function relay(response: Response, { streamId, steering }: Create, socket: Socket): Promise<void> {
+  if (steering) return socket.send(steerFailed(steering));
+  if (response.status !== 200) return socket.send(await refusalIn(response, streamId));
+  const decoder = new TextDecoder();
+  const requestId = response.headers.get("x-service-request-id")!;
+  let isFirst = true;
+  for await (const frames of response.body!) {
+    for (const event of eventsIn(decoder.decode(frames))) {
+      const message = isFirst ? ofRequest(event, requestId, picked(response, retirementHeaderNames)) : event;
+      await socket.send(inLane(message, streamId));
+      isFirst = false;
+      if (!socket.isOpen) return;
+    }
+  }
+}
+
+/** The headers that tell clients whether and when to ask again, and which id to quote in a complaint. */
+const refusalHeaders = ["retry-after", "x-should-retry", "x-request-id", "x-codex-promo-message"] as const;
+
+async function refusalIn(response: Response, streamId: string | null): Promise<string> {
+  const { error } = (await response.json()) as { error: JsonObject };
+  const headers = picked(response, [...refusalHeaders, ...retirementHeaderNames]);
+  return errorEvent({ status: response.status, error, headers }, streamId);
+}
+
+function picked({ headers }: Response, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers.get(name);
+      return value === null ? [] : [[name, value]];
+    }),
+  );
 }

@@ -12,7 +12,7 @@ import { sealCompaction } from "../../../../src/core/protocol/openai-responses/s
 import { validateCompactRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { upstreamCodecs, upstreamProtocols } from "../../../../src/core/upstream/codecs.ts";
-import { openaiCompactCaller } from "../../../../src/features/responses/compacted.ts";
+import { openaiCompactCaller } from "../../../../src/features/responses/compact.ts";
 import { CompactedResponse } from "../../../../src/features/responses/contract.ts";
 import { callers, validated } from "../codecs.ts";
 import { forAll } from "../for-all.ts";
