@@ -20,16 +20,12 @@ export abstract class BaseAnswerDecoder implements EngineDecoder {
   protected readonly reason: FinishReason;
   readonly #characters = new WholeCharacters();
   #started = false;
-  #over = false;
+  protected over = false;
 
   constructor(identity: ResponseIdentity, dialect: Dialect = dialects.generic) {
     this.identity = identity;
     this.dialect = dialect;
     this.reason = new FinishReason(dialect.finishReasons);
-  }
-
-  get over(): boolean {
-    return this.#over;
   }
 
   /** Whether `take` uses the data of events with this name. If not, `take` is called with an empty object. */
@@ -55,8 +51,8 @@ export abstract class BaseAnswerDecoder implements EngineDecoder {
 
   /** Ends the answer with a fault, unless it has ended. */
   fail(fault: Fault): InferenceEvent[] {
-    if (this.#over) return [];
-    this.#over = true;
+    if (this.over) return [];
+    this.over = true;
     return [{ type: "response-failed", fault }];
   }
 
@@ -68,7 +64,7 @@ export abstract class BaseAnswerDecoder implements EngineDecoder {
   }
 
   protected ends(reason: StopReason, stopSequence?: string): InferenceEvent {
-    this.#over = true;
+    this.over = true;
     return {
       type: "response-end",
       reason,
@@ -78,7 +74,7 @@ export abstract class BaseAnswerDecoder implements EngineDecoder {
 
   #decoded(event: EngineEvent): InferenceEvent[] {
     const name = event.event ?? "";
-    if (this.#over) return [];
+    if (this.over) return [];
     if (!this.reads(name)) return this.take({}, name);
     if (isBlank(event)) return [];
     let value: unknown;

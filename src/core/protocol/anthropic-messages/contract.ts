@@ -495,7 +495,6 @@ const PingEvent = tagged("ping", {}, { $id: "PingEvent" });
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
-const faultCodes = clientFaultCodes;
 const faultTypes = [...new Set(Object.values(faultCatalogue).map((entry) => entry.messages))];
 
 export const MessagesError = tagged(
@@ -510,7 +509,7 @@ export const MessagesError = tagged(
       details: Type.Optional(
         openObject(
           { description: "`error_code` is for programs." },
-          { error_code: Type.Enum([...faultCodes, "thread_unsupported_request"], { type: "string" }) },
+          { error_code: Type.Enum([...clientFaultCodes, "thread_unsupported_request"], { type: "string" }) },
         ),
       ),
     }),

@@ -8,6 +8,7 @@
  */
 import type { TObjectOptions, TProperties, TSchema } from "typebox";
 import Type from "typebox";
+import { reasoningEfforts } from "../../inference/request.ts";
 import { openaiError } from "../envelope/contract.ts";
 import { eachItem, present, published, when } from "../rules.ts";
 import {
@@ -196,8 +197,6 @@ export const TextFormat = Type.Union(
 );
 export type TextFormat = Type.Static<typeof TextFormat>;
 
-const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
-
 // ---- request: items --------------------------------------------------------------------------------------------------
 
 const message = <Kind extends TSchema>(type: Kind, $id: string) =>
@@ -256,7 +255,7 @@ const AdditionalToolsItem = tagged(
 const ConfigurationUpdateItem = tagged(
   "configuration_update",
   {
-    reasoning: optional(Type.Object({ effort: optional(oneOf([...efforts])) })),
+    reasoning: optional(Type.Object({ effort: optional(oneOf([...reasoningEfforts])) })),
     text: optional(Type.Object({ format: optional(TextFormat) })),
   },
   {
@@ -371,7 +370,7 @@ const requestFields = {
   reasoning: optional(
     Type.Object(
       {
-        effort: optional(oneOf([...efforts])),
+        effort: optional(oneOf([...reasoningEfforts])),
         summary: optional(
           oneOf([...summaries], {
             description: "The model's reasoning is sent as a summary, with any of these values.",

@@ -1,5 +1,6 @@
 /** A chat completion request for a model with `bounds: engine`: as in contract.ts, with the wider limits of engines. */
 import Type, { type TSchema } from "typebox";
+import { reasoningEfforts } from "../../../inference/request.ts";
 import { absoluteBounds } from "../../engine-options.ts";
 import { engineName, oneOf, optional } from "../../shapes/contract.ts";
 import { AllowedTools, ChatCompletionRequest, ChatMessage, CustomTool, FunctionTool, ToolChoice } from "../contract.ts";
@@ -33,5 +34,5 @@ export const EngineBoundRequest = Type.Object({
   ),
   tool_choice: optional(Type.Union([...otherChoices, allowed])),
   stop: optional(Type.Union([text, Type.Array(text, { maxItems: stops_max })])),
-  reasoning_effort: optional(oneOf(["none", "minimal", "low", "medium", "high", "xhigh", "max"])),
+  reasoning_effort: optional(oneOf([...reasoningEfforts])),
 });
