@@ -5,27 +5,18 @@
 
 import { type CountingLimits, isAnyRaised, type OwnLimits } from "../../admin/store/own-limits.ts";
 import { bare, uuidOf } from "../../core/store/ids.ts";
-import type { Querying } from "./database.ts";
-
-/** The method of a database that the rule needs; tests use one in memory. */
-interface Held<Tx> {
-  transaction<T>(work: (tx: Tx) => Promise<T>, options?: { statement_ms?: number }): Promise<T>;
-}
+import type { Database, Querying } from "./database.ts";
 
 /**
  * Returns the database for the acts of the person in `own`. `other`: the id of another person whose row the acts lock.
  */
-export function heldToOwnLimits<Tx extends Querying, Db extends Held<Tx>>(
-  db: Db & Held<Tx>,
-  own: OwnLimits | null,
-  other: string | null = null,
-): Db {
+export function heldToOwnLimits(db: Database, own: OwnLimits | null, other: string | null = null): Database {
   if (own === null) return db;
   const [person, organization] = [bare(own.personId, "per_"), bare(own.organizationId, "org_")];
   const people = [person, other === null ? null : uuidOf(other, "per_")].filter((one) => one !== null);
   return {
     ...db,
-    transaction<T>(work: (tx: Tx) => Promise<T>, options?: { statement_ms?: number }) {
+    transaction(work, options) {
       // Only the transaction that sums earlier use has options. It takes long and changes no limit, so it takes no
       // locks for which others would wait.
       if (options) return db.transaction(work, options);

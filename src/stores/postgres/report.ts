@@ -13,7 +13,7 @@ import {
   type UsageReport,
 } from "../../admin/store/report.ts";
 import { snakeName } from "../../core/schema/codec.ts";
-import { bare, idOf } from "../../core/store/ids.ts";
+import { bare, idOf, uuid_min } from "../../core/store/ids.ts";
 import type { Database, Transaction } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
 import {
@@ -31,7 +31,7 @@ const statement_ms = 60_000;
 const memory_kB = 32 * 1024;
 
 /** The id that stands for "no team", "no person" or "no key". */
-const none = "00000000-0000-0000-0000-000000000000";
+const none = uuid_min;
 
 /**
  * How many months totals are kept. Older days are read from the roll-ups alone, because a total is deleted with its

@@ -5,13 +5,13 @@
  */
 
 import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../../admin/store/request-list.ts";
-import { bare, idOf, uuid_max } from "../../core/store/ids.ts";
+import { bare, idOf, uuid_max, uuid_min } from "../../core/store/ids.ts";
 import type { Querying } from "./database.ts";
 import { lateEntries } from "./ledger-late.ts";
 import { isOfPerson } from "./person-of-key.ts";
 import { hourSpans } from "./request-hours.ts";
 import { holdListed, recordListed, refusalListed, withLate } from "./request-rows.ts";
-import { type FoundRequests, firstId, type Span, uuidAt } from "./request-spans.ts";
+import { type FoundRequests, type Span, uuidAt } from "./request-spans.ts";
 
 interface RequestListBounds {
   /** The most rows that one statement reads. */
@@ -40,7 +40,7 @@ export function requestList(db: Querying, bounds = usualBounds, now_ms = () => p
   return {
     async listRequests(query) {
       const span: Span = {
-        since: query.from ? uuidAt(query.from.getTime() - slack_ms) : firstId,
+        since: query.from ? uuidAt(query.from.getTime() - slack_ms) : uuid_min,
         until: query.before ? bare(query.before, "req_") : query.to ? uuidAt(query.to.getTime() + slack_ms) : null,
       };
       const { scanned_max, page_ms } = bounds;
@@ -120,7 +120,7 @@ interface Source {
  */
 async function scanned(page: ListReading, source: Source, spans: readonly Span[]): Promise<FoundRequests> {
   const { db, query, scanned_max, until_ms, now_ms } = page;
-  const found: FoundRequests = { items: [], reached: spans.at(-1)?.since ?? firstId };
+  const found: FoundRequests = { items: [], reached: spans.at(-1)?.since ?? uuid_min };
   if (!source.canMatch(query)) return found;
   const rows_min = Math.min(scanned_max, query.limit + 1);
   let rows_max = Math.min(scanned_max, 4 * rows_min);

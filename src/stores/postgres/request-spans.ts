@@ -13,8 +13,6 @@ export interface FoundRequests {
   reached: string;
 }
 
-export const firstId = "00000000-0000-0000-0000-000000000000";
-
 /** The least UUID of this millisecond or later. */
 export function uuidAt(time_ms: number): string {
   const hex = Math.max(0, Math.floor(time_ms)).toString(16).padStart(12, "0");
