@@ -2,11 +2,12 @@
  * Late settlements. When the node of a recovered request is back, a late settlement charges what the request's record
  * lacks, with an entry of its own (docs/design/metering.md, Rule 5: Settle exactly once).
  */
-import type { Usage } from "../../core/inference/usage.ts";
+import type { Usage, UsageSource } from "../../core/inference/usage.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import type { Command, LedgerAnswer } from "../../core/store/ledger.ts";
 import type { Querying } from "./database.ts";
 import { encodeBatch } from "./ledger-batch.ts";
+import { shownId } from "./rows.ts";
 
 interface LateRow {
   position: number;
@@ -45,20 +46,15 @@ function mayBeLate(command: Command, { answer }: LedgerAnswer): boolean {
 }
 
 /** The entry of a late settlement, with what it adds to its request. */
-export interface LateEntry {
-  request_id: string;
-  ended_at: Date;
-  input_tokens: number;
-  cached_input_tokens: number;
-  cache_write_tokens: number;
-  output_tokens: number;
-  reasoning_tokens: number;
-  usage_source: string;
+export interface LateEntry extends Tokens {
+  requestId: string;
+  endedAt: Date;
+  usageSource: UsageSource;
   charged: number;
   uncharged: number;
-  session_used_after: number;
-  week_used_after: number;
-  month_used_after: number;
+  sessionUsedAfter: number;
+  weekUsedAfter: number;
+  monthUsedAfter: number;
 }
 
 type Tokens = Omit<Usage, "source">;
@@ -66,11 +62,11 @@ type Tokens = Omit<Usage, "source">;
 /** The sum of the tokens of a request and of its late settlement. */
 export function tokensWithLate(request: Tokens, late: LateEntry): Tokens {
   return {
-    inputTokens: request.inputTokens + late.input_tokens,
-    cachedInputTokens: request.cachedInputTokens + late.cached_input_tokens,
-    cacheWriteTokens: request.cacheWriteTokens + late.cache_write_tokens,
-    outputTokens: request.outputTokens + late.output_tokens,
-    reasoningTokens: request.reasoningTokens + late.reasoning_tokens,
+    inputTokens: request.inputTokens + late.inputTokens,
+    cachedInputTokens: request.cachedInputTokens + late.cachedInputTokens,
+    cacheWriteTokens: request.cacheWriteTokens + late.cacheWriteTokens,
+    outputTokens: request.outputTokens + late.outputTokens,
+    reasoningTokens: request.reasoningTokens + late.reasoningTokens,
   };
 }
 
@@ -81,11 +77,14 @@ export async function lateEntries(
 ): Promise<ReadonlyMap<string, LateEntry>> {
   if (requestIds.length === 0) return new Map();
   const rows = await db.query<LateEntry>(finding, [requestIds.map((id) => bare(id, "req_"))]);
-  return new Map(rows.map((row) => [idOf(row.request_id, "req_"), row]));
+  return new Map(rows.map((row) => [row.requestId, row]));
 }
 
 const finding = `
-  select c.id as request_id, l.ended_at, l.input_tokens, l.cached_input_tokens, l.cache_write_tokens, l.output_tokens,
-    l.reasoning_tokens, l.usage_source, l.charged, l.uncharged, l.session_used_after, l.week_used_after, l.month_used_after
+  select ${shownId("c.id", "req_")} as "requestId", l.ended_at as "endedAt", l.input_tokens as "inputTokens",
+    l.cached_input_tokens as "cachedInputTokens", l.cache_write_tokens as "cacheWriteTokens",
+    l.output_tokens as "outputTokens", l.reasoning_tokens as "reasoningTokens", l.usage_source as "usageSource", l.charged,
+    l.uncharged, l.session_used_after as "sessionUsedAfter", l.week_used_after as "weekUsedAfter",
+    l.month_used_after as "monthUsedAfter"
   from unnest($1::uuid[]) c (id)
   cross join lateral (select * from usage_record r where r.request_id = usage_late_id(c.id) offset 0) l`;

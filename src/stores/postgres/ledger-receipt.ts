@@ -125,11 +125,11 @@ function recordReceipt(row: RecordRow): Receipt {
  */
 function withLate(receipt: Receipt, late: LateEntry): Receipt {
   const { usage, nanos, windows } = receipt;
-  const read = (kind: WindowKind) => ({ ...windows![kind], usedAfter: late[`${kind}_used_after`] });
+  const read = (kind: WindowKind) => ({ ...windows![kind], usedAfter: late[`${kind}UsedAfter`] });
   return {
     ...receipt,
-    settledLateAt: late.ended_at,
-    usage: { ...tokensWithLate(usage, late), source: late.usage_source as UsageSource },
+    settledLateAt: late.endedAt,
+    usage: { ...tokensWithLate(usage, late), source: late.usageSource },
     nanos: { ...nanos, charged: nanos.charged + late.charged, uncharged: nanos.uncharged + late.uncharged },
     windows: windows && { session: read("session"), week: read("week"), month: read("month") },
   };
