@@ -4,12 +4,12 @@
  * It then seals those that have ended, so that they are not read again. No statement blocks others for long.
  */
 import type { Sealed } from "../../admin/store/ledger.ts";
-import { idOf } from "../../core/store/ids.ts";
 import type { Audit, LedgerDifference } from "../../features/upkeep/store/books.ts";
 import type { Database, Lane, Querying } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 import { sealRecords } from "./passes.ts";
 import { type PieceTimes, pacing } from "./pieces.ts";
+import { shownId } from "./rows.ts";
 
 /**
  * One statement reads the records of a number of transactions. It reads more than the last one if that took less than
@@ -46,7 +46,7 @@ async function compare(db: Database, lane: Lane): Promise<LedgerDifference[]> {
   );
   if (last!.fresh) return [];
   await readRecords(lane);
-  const differences = (await lane.query<DifferenceRow>("select * from usage_differences('open')")).map(differenceOf);
+  const differences = await lane.query<LedgerDifference>(differencesFrom("usage_differences('open')"));
   while ((await lane.query<{ count: number }>("select usage_seal_ended($1) as count", [seals_max]))[0]!.count > 0);
   const ended = await daysOf(
     lane,
@@ -73,14 +73,9 @@ async function readRecords(lane: Lane): Promise<void> {
  * Runs a SQL function of the audit and returns the differences that it finds, in a transaction of its own that may take
  * longer than others.
  */
-export async function differencesIn(
-  db: Database,
-  call: string,
-  parameters: readonly unknown[],
-): Promise<LedgerDifference[]> {
+export function differencesIn(db: Database, call: string, parameters: readonly unknown[]): Promise<LedgerDifference[]> {
   const work = { statement_ms: long_ms };
-  const rows = await db.transaction((tx) => tx.query<DifferenceRow>(`select * from ${call}`, parameters), work);
-  return rows.map(differenceOf);
+  return db.transaction((tx) => tx.query<LedgerDifference>(differencesFrom(call), parameters), work);
 }
 
 /** Runs a statement, and returns the days in the column `day` of its rows. */
@@ -110,20 +105,10 @@ export async function sealed(db: Pick<Database, "transaction">): Promise<Sealed>
   return row!;
 }
 
-export interface DifferenceRow {
-  /** Null in totals of all organizations. */
-  organization_id: string | null;
-  /** Absent in comparisons of roll-ups. */
-  subject_id?: string | null;
-  kind: LedgerDifference["kind"];
-  starts_at: Date | null;
-  used: number;
-  recorded: number;
-  held: number;
-  holding: number;
-}
-
-export function differenceOf(row: DifferenceRow): LedgerDifference {
-  const { organization_id, subject_id: subjectId = null, starts_at: startsAt, ...rest } = row;
-  return { organizationId: organization_id && idOf(organization_id, "org_"), subjectId, startsAt, ...rest };
-}
+/**
+ * SQL for the differences that a SQL function finds. Comparisons of roll-ups have no column `subject_id`. The
+ * organization is null in totals of all organizations.
+ */
+export const differencesFrom = (call: string) => `
+  select ${shownId("d.organization_id", "org_")} as "organizationId", to_jsonb(d) ->> 'subject_id' as "subjectId",
+    d.starts_at as "startsAt", d.kind, d.used, d.recorded, d.held, d.holding from ${call} d`;

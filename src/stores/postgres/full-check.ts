@@ -4,7 +4,7 @@
  * entries of the audit log's chain have of them.
  */
 import type { LedgerDifference } from "../../features/upkeep/store/books.ts";
-import { type DifferenceRow, daysOf, differenceOf, differencesIn, rollUp, totalDifferences } from "./audit.ts";
+import { daysOf, differencesFrom, differencesIn, rollUp, totalDifferences } from "./audit.ts";
 import type { Database, Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 import { passDifferences } from "./passes.ts";
@@ -67,8 +67,8 @@ async function countAnew(lane: Lane, until: number): Promise<LedgerDifference[]>
   const unrolled: LedgerDifference[] = [];
   const read = async (...piece: [number, number]) => {
     await lane.query("select usage_count_anew($1, $2)", piece);
-    return lane.query<DifferenceRow>("select * from usage_unrolled($1, $2)", piece);
+    return lane.query<LedgerDifference>(differencesFrom("usage_unrolled($1, $2)"), piece);
   };
-  await inPieces({ since: 0, until }, pace, read, (rows) => unrolled.push(...rows.map(differenceOf)));
+  await inPieces({ since: 0, until }, pace, read, (found) => unrolled.push(...found));
   return unrolled;
 }
