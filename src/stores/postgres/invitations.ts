@@ -15,7 +15,7 @@ import { budgetFrom } from "./limit-reading.ts";
 import { setLimits } from "./limit-values.ts";
 import { inForce } from "./memberships.ts";
 import { arrayOf } from "./own-value.ts";
-import { pageOf, shownId } from "./rows.ts";
+import { pageOf, shownId, uuidIfAny } from "./rows.ts";
 
 export function invitations(db: Database): InvitationAdministration {
   return {
@@ -29,7 +29,7 @@ export function invitations(db: Database): InvitationAdministration {
         `${reading} where ($1::uuid is null or i.organization_id = $1) and ($2::text is null or ${stateOf} = $2)
            and ($3::uuid is null or i.id < $3) order by i.id desc limit $4`,
         [
-          organizationId === undefined ? null : bare(organizationId, "org_"),
+          uuidIfAny(organizationId, "org_"),
           state ?? null,
           after === undefined ? null : (uuidOf(after, "inv_") ?? uuid_min),
           limit + 1,

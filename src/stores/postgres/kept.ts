@@ -7,7 +7,7 @@ import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { LogName } from "../../features/responses/store/answer-log.ts";
 import type { Kept, KeptAnswers } from "../../features/responses/store/kept.ts";
 import type { Querying } from "./database.ts";
-import { shownId } from "./rows.ts";
+import { shownId, uuidIfAny } from "./rows.ts";
 
 /** The most rows that one statement deletes, so that it blocks nobody. */
 const forgotten_max = 500;
@@ -52,7 +52,7 @@ export function keptAnswers(db: Querying, { kept_hours }: KeptSettings): KeptAns
       return row ?? null;
     },
     async end(requestId, { state, bytes, response, responseId, freesClaim = false }) {
-      const responseUuid = responseId === undefined ? null : bare(responseId, "resp_");
+      const responseUuid = uuidIfAny(responseId, "resp_");
       const values = [bare(requestId, "req_"), state, bytes, response ?? null, freesClaim, responseUuid];
       return (await db.query(ending, values)).length > 0;
     },

@@ -14,7 +14,7 @@ import {
 } from "../../core/store/ledger.ts";
 import type { Database } from "./database.ts";
 import { type LateEntry, lateEntries, tokensWithLate } from "./ledger-late.ts";
-import { unwrapErrors } from "./rows.ts";
+import { unwrapErrors, uuidIfAny } from "./rows.ts";
 
 /** The person of the request's key (`personOfKey`). */
 type OfPerson = { personId: string | null };
@@ -54,7 +54,7 @@ export function receipts(db: Pick<Database, "drizzle" | "query">) {
   return async (organizationId: string | null, requestId: string): Promise<Receipt | null> => {
     const names = {
       request: bare(requestId, "req_"),
-      organization: organizationId === null ? null : bare(organizationId, "org_"),
+      organization: uuidIfAny(organizationId, "org_"),
     };
     const from = organizationId === null ? any : own;
     const record = async () => (await unwrapErrors(from.records.execute(names))).map(recordReceipt)[0];

@@ -21,7 +21,7 @@ import { idPrefixes, uuidOfLimitSubject } from "./limit-reading.ts";
 import { changeableLimits, setLimits } from "./limit-values.ts";
 import { addNotice, addPersonalNotice } from "./notice-finding.ts";
 import { lockPerson } from "./person.ts";
-import { pageOf, shownId } from "./rows.ts";
+import { pageOf, shownId, uuidIfAny } from "./rows.ts";
 
 /**
  * Makes the administration of limit requests. `actingOn` returns the same database for an act that locks this person;
@@ -65,8 +65,8 @@ export function limitRequests(
         `${reading} where ($1::uuid is null or r.organization_id = $1) and ($2::uuid is null or r.person_id = $2)
            and ($3::text is null or ${stateOf} = $3) and ($4::uuid is null or r.id < $4) order by r.id desc limit $5`,
         [
-          organizationId === undefined ? null : bare(organizationId, "org_"),
-          personId === undefined ? null : bare(personId, "per_"),
+          uuidIfAny(organizationId, "org_"),
+          uuidIfAny(personId, "per_"),
           state ?? null,
           after === undefined ? null : (uuidOf(after, "lreq_") ?? uuid_min),
           limit + 1,

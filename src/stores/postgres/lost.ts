@@ -2,6 +2,7 @@
 import { bare } from "../../core/store/ids.ts";
 import type { Confirmed, Look, LostReceipts, RecordedLosses } from "../../features/upkeep/store/lost.ts";
 import type { Querying } from "./database.ts";
+import { uuidIfAny } from "./rows.ts";
 
 /** The most receipts that one statement looks for. */
 const compared_max = 1_000;
@@ -31,7 +32,7 @@ export async function lostOf(db: Querying): Promise<RecordedLosses> {
 }
 
 async function look(db: Querying, requestId: string | null): Promise<Look> {
-  const [row] = await db.query<Look>(lookSql, [requestId === null ? null : bare(requestId, "req_")]);
+  const [row] = await db.query<Look>(lookSql, [uuidIfAny(requestId, "req_")]);
   return row!;
 }
 

@@ -13,7 +13,7 @@ import { appendAuditEntry, detailsOf, storeNow, transact } from "./acts.ts";
 import type { Database, Querying, Transaction } from "./database.ts";
 import { hasSecretAddress, storedSecret } from "./destination-secrets.ts";
 import { nameRecipients, unsubscribedOf } from "./mail-recipients.ts";
-import { pageOf, shownId } from "./rows.ts";
+import { pageOf, shownId, uuidIfAny } from "./rows.ts";
 
 export function noticeDestinations(db: Database, sealing: Sealing | null = null): NoticeAdministration {
   return {
@@ -27,7 +27,7 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
          order by d.id limit $4`,
         [
           after === undefined ? null : (uuidOf(after, "dest_") ?? uuid_max),
-          organizationId === undefined ? null : bare(organizationId, "org_"),
+          uuidIfAny(organizationId, "org_"),
           undelivered,
           limit + 1,
         ],

@@ -10,7 +10,7 @@ import { batched } from "./batched.ts";
 import type { Changeable } from "./change.ts";
 import { credentialsOf, masked } from "./credential.ts";
 import type { Database, Transaction } from "./database.ts";
-import { idIn, type OperatorRow, pageIn, unwrapErrors } from "./rows.ts";
+import { idIn, type OperatorRow, pageIn, unwrapErrors, uuidIfAny } from "./rows.ts";
 import { operatorSecrets } from "./secrets.ts";
 
 /** The least time between two updates of `lastUsedAt`, so that most look-ups write nothing. */
@@ -26,7 +26,7 @@ export function operators(db: Database): OperatorAdministration {
         const at = await storeNow(tx);
         const { name, role, expiresAt, actor } = input;
         const id = bare(input.id, "op_");
-        const owner = input.organizationId === null ? null : bare(input.organizationId, "org_");
+        const owner = uuidIfAny(input.organizationId, "org_");
         const [made] = await tx.drizzle
           .insert(operator)
           .values({ id, name, role, organizationId: owner, createdBy: actor, createdAt: at, expiresAt })

@@ -16,7 +16,7 @@ import { auditDetails, inForce, isIn, resolved, revokeKeys } from "./memberships
 import { people } from "./people.ts";
 import { limitedPerson, type PersonRow, peopleIn } from "./person.ts";
 import { refreshPerson } from "./refresh-limits.ts";
-import { pageIn } from "./rows.ts";
+import { pageIn, uuidIfAny } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
 export function peopleAdministration(db: Database): PeopleAdministration {
@@ -80,7 +80,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
 
     takeMembership: (id, organizationId, actor, version) =>
       change(db, changeablePerson, { id, actor, version }, async (tx, row, at) => {
-        const owner = organizationId === null ? null : bare(organizationId, "org_");
+        const owner = uuidIfAny(organizationId, "org_");
         const gone = await endMembership(tx, row.id, owner, at);
         if (!gone) return "no_membership";
         const unsummed = await refreshPerson(tx, owner ? [owner] : [], row.id);

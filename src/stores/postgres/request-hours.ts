@@ -8,6 +8,7 @@ import { bare } from "../../core/store/ids.ts";
 import type { Querying } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
 import { common, joinedSpans, type Span, uuidAt } from "./request-spans.ts";
+import { uuidIfAny } from "./rows.ts";
 
 const hour_ms = 3_600_000;
 /**
@@ -31,15 +32,15 @@ export async function hourSpans(
   if (organizationId === undefined) return { spans: [span], reached: span.since };
   const rows = await db.query<{ starts_at: Date; is_whole: boolean }>(listing, [
     bare(organizationId, "org_"),
-    keyId === undefined ? null : bare(keyId, "key_"),
-    teamId === undefined ? null : bare(teamId, "team_"),
+    uuidIfAny(keyId, "key_"),
+    uuidIfAny(teamId, "team_"),
     model ?? null,
     outcome ?? null,
     timeOf(span.since) - hour_ms - slack_ms,
     span.until === null ? null : timeOf(span.until) + slack_ms,
     hours_max,
     rows_max,
-    personId === undefined ? null : bare(personId, "per_"),
+    uuidIfAny(personId, "per_"),
     operation ?? null,
   ]);
   const around = rows.map(({ starts_at }) => {

@@ -12,6 +12,7 @@ import { isOfPerson } from "./person-of-key.ts";
 import { hourSpans } from "./request-hours.ts";
 import { holdListed, recordListed, refusalListed, withLate } from "./request-rows.ts";
 import { type FoundRequests, type Span, uuidAt } from "./request-spans.ts";
+import { uuidIfAny } from "./rows.ts";
 
 interface RequestListBounds {
   /** The most rows that one statement reads. */
@@ -149,18 +150,16 @@ async function scanned(page: ListReading, source: Source, spans: readonly Span[]
 
 function valuesOf(query: RequestQuery, { since, until }: Span): unknown[] {
   const { organizationId, keyId, teamId, model, operation, outcome, upstream, personId } = query;
-  const idIn = (id: string | undefined, prefix: "org_" | "key_" | "team_" | "per_") =>
-    id === undefined ? null : bare(id, prefix);
   return [
-    idIn(organizationId, "org_"),
-    idIn(keyId, "key_"),
-    idIn(teamId, "team_"),
+    uuidIfAny(organizationId, "org_"),
+    uuidIfAny(keyId, "key_"),
+    uuidIfAny(teamId, "team_"),
     model ?? null,
     outcome ?? null,
     upstream ?? null,
     since,
     until,
-    idIn(personId, "per_"),
+    uuidIfAny(personId, "per_"),
     operation ?? null,
     query.from ?? null,
     query.to ?? null,

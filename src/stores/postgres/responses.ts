@@ -6,6 +6,7 @@ import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { KeptResponse, KeptTurn, Reader, ResponseStore } from "../../features/responses/store/responses.ts";
 import type { Querying } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
+import { uuidIfAny } from "./rows.ts";
 
 /** The most rows that one statement deletes, so that it blocks nobody. */
 const forgotten_max = 500;
@@ -15,7 +16,7 @@ const turns_max = 10_000;
 export function keptResponses(db: Querying, settings: { kept_days(): number }): ResponseStore {
   return {
     async keep({ organizationId, keyId }, { id, previousId, input, output, response }, bytes_max) {
-      const previous = previousId === null ? null : bare(previousId, "resp_");
+      const previous = uuidIfAny(previousId, "resp_");
       const made = [bare(organizationId, "org_"), bare(id, "resp_"), previous, input, output, response];
       const values = [...made, bytes_max, bare(keyId, "key_")];
       const [row] = await db.query<{ kept: boolean }>(
@@ -84,10 +85,7 @@ const keepNothing = `
   where t.bytes > 0 and (not o.keeps_content or o.status = 'closed')`;
 
 /** The reader as the parameters `$1` and `$2` of each query. */
-const readerOf = ({ organizationId, personId }: Reader) => [
-  bare(organizationId, "org_"),
-  personId === null ? null : bare(personId, "per_"),
-];
+const readerOf = ({ organizationId, personId }: Reader) => [bare(organizationId, "org_"), uuidIfAny(personId, "per_")];
 
 const isReaders = `organization_id = $1 and ${isOfPerson("kept_response", "$2")}`;
 

@@ -3,7 +3,7 @@ import { type Column, type GetColumnData, type SQL, sql } from "drizzle-orm";
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import type * as schema from "../../../db/schema.ts";
 import type { PageOf } from "../../admin/store/page.ts";
-import { type IdPrefix, idOf } from "../../core/store/ids.ts";
+import { bare, type IdPrefix, idOf } from "../../core/store/ids.ts";
 
 export type OrganizationRow = typeof schema.organization.$inferSelect;
 export type KeyRow = typeof schema.apiKey.$inferSelect;
@@ -12,6 +12,9 @@ export type OperatorRow = typeof schema.operator.$inferSelect;
 /** The column of a UUID, selected as a public id. */
 export const idIn = <Uuid extends Column>(column: Uuid, prefix: IdPrefix) =>
   sql`${column}`.mapWith((uuid: string) => idOf(uuid, prefix)) as SQL<GetColumnData<Uuid>>;
+/** The UUID of an id that may be absent. */
+export const uuidIfAny = (id: string | null | undefined, prefix: IdPrefix): string | null =>
+  id === null || id === undefined ? null : bare(id, prefix);
 /** SQL for the public id of a UUID, for queries that make JSON. Other queries use `idIn`. */
 export const shownId = (column: string, prefix: IdPrefix) => `'${prefix}' || replace(${column}::text, '-', '')`;
 

@@ -3,9 +3,9 @@
  * of the primary key.
  */
 import type { FoundThing, SearchedKind, Searching } from "../../admin/store/search.ts";
-import { bare, type IdPrefix } from "../../core/store/ids.ts";
+import type { IdPrefix } from "../../core/store/ids.ts";
 import type { Querying } from "./database.ts";
-import { shownId } from "./rows.ts";
+import { shownId, uuidIfAny } from "./rows.ts";
 
 const prefixes: Record<SearchedKind, IdPrefix> = {
   organization: "org_",
@@ -21,11 +21,7 @@ export function searching(db: Querying): Searching {
       const range = rangeOf(text);
       const kinds = range ? query.kinds.filter((kind) => prefixes[kind] === range.prefix) : query.kinds;
       if (kinds.length === 0) return [];
-      const places = [
-        organizationId === undefined ? null : bare(organizationId, "org_"),
-        personId === undefined ? null : bare(personId, "per_"),
-        limit,
-      ];
+      const places = [uuidIfAny(organizationId, "org_"), uuidIfAny(personId, "per_"), limit];
       return db.query<FoundThing>(
         statementOf(kinds, range !== null),
         range ? [...places, range.from, range.to] : [...places, text.toLowerCase()],

@@ -17,7 +17,7 @@ import { countInPerson } from "./members.ts";
 import { type LimitOwner, writeValue } from "./own-value.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { idIn, pageIn, unwrapErrors } from "./rows.ts";
+import { idIn, pageIn, unwrapErrors, uuidIfAny } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
 /** Selects complete teams, with the slugs of their organizations and the number of their keys. */
@@ -136,8 +136,7 @@ export async function countNewKey(
   const { id, owner, teamId, person, at, own } = key;
   await lockOrganization(tx, owner);
   // A key that has neither a team nor a person nor limits of its own is not in the ledger.
-  if (teamId !== null || person !== null)
-    await setTeam(tx, { id, owner, team: teamId === null ? null : bare(teamId, "team_") });
+  if (teamId !== null || person !== null) await setTeam(tx, { id, owner, team: uuidIfAny(teamId, "team_") });
   if (person !== null) await countInPerson(tx, { id, owner, person });
   await limitNew(tx, { subject: id, owner, at, actor: own?.actor ?? "service" }, own?.limits ?? noBudget);
 }

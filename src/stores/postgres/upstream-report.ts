@@ -5,9 +5,9 @@ import type {
   UpstreamReport,
   UpstreamReports,
 } from "../../admin/store/upstream-report.ts";
-import { bare } from "../../core/store/ids.ts";
 import type { Database } from "./database.ts";
 import { uuidAt } from "./request-spans.ts";
+import { uuidIfAny } from "./rows.ts";
 
 const statement_ms = 60_000;
 /**
@@ -20,7 +20,7 @@ export function upstreamReports(db: Pick<Database, "transaction">): UpstreamRepo
   return {
     async reportUpstreams({ from, to, upstream, model, organizationId }: UpstreamQuery) {
       const [since, until] = [uuidAt(from.getTime() - slack_ms), uuidAt(to.getTime() + slack_ms)];
-      const organization = organizationId === undefined ? null : bare(organizationId, "org_");
+      const organization = uuidIfAny(organizationId, "org_");
       const values = [from, to, since, until, upstream ?? null, model ?? null, organization];
       return reportOf(await db.transaction((tx) => tx.query<Row>(statement, values), { statement_ms }));
     },
