@@ -19,7 +19,6 @@ export class DatabaseError extends Error {
 const readOnly = "25006";
 export const isReadOnly = (error: unknown): boolean => error instanceof DatabaseError && error.code === readOnly;
 
-/** Which part failed: the connection or the statement. */
 export function faultOf(error: unknown): "connection" | "statement" {
   const isAway = error instanceof DatabaseError && ["unavailable", "silent", "tls"].includes(error.code);
   return isAway ? "connection" : "statement";

@@ -159,7 +159,6 @@ function audited(differing: readonly Differing[], side: "from" | "to"): Record<s
   );
 }
 
-/** How the limits of this subject are changed. */
 export function changeableLimits(subject: LimitSubject): Changeable<object, SubjectLimits, "closed"> {
   const kind = kinds[subject.subject] as Changeable<object, unknown, "closed">;
   return {

@@ -16,7 +16,6 @@ import { isFormer, orTaken, SlugTaken } from "./organization-life.ts";
 import { pageOf } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
-/** A calendar with the names that the audit log uses. */
 const calendarDetails = (calendar: Calendar | null) => calendar && detailsOf(calendar);
 
 const spanning = `

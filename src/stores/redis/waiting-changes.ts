@@ -18,7 +18,6 @@ export interface Change {
   tokens: number;
 }
 
-/** The changes that one call carries. */
 export interface CarriedChanges {
   changes: readonly Change[];
   /** Must be called when the call is over. */
