@@ -8,10 +8,9 @@ import { appendAuditEntry, creating, storeNow } from "./acts.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { batched } from "./batched.ts";
 import type { Changeable } from "./change.ts";
-import { credentialsOf, masked } from "./credential.ts";
 import type { Database, Transaction } from "./database.ts";
 import { idIn, type OperatorRow, pageIn, unwrapErrors, uuidIfAny } from "./rows.ts";
-import { operatorSecrets } from "./secrets.ts";
+import { credentialsOf, masked, operatorSecrets } from "./secrets.ts";
 
 /** The least time between two updates of `lastUsedAt`, so that most look-ups write nothing. */
 const used_minutes = 1;

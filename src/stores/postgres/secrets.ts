@@ -1,9 +1,14 @@
-/** Secrets of keys and of operators. Before changing them, a caller must lock the row of their owner. */
+/**
+ * Secrets of keys and of operators, stored as their hashes, with rotation and revocation. For both kinds the code is the
+ * same except for the table of the secrets and the word in the audit log. Which port accepts which kind is decided by
+ * the look-ups (directory.ts, operators.ts). Before changing secrets, a caller must lock the row of their owner.
+ */
 import { sql } from "drizzle-orm";
-import { secretOfRow } from "../../admin/store/credential.ts";
+import { type Revocation, type Rotation, secretOfRow } from "../../admin/store/credential.ts";
 import type { NewSecret } from "../../core/store/directory.ts";
 import { bare } from "../../core/store/ids.ts";
-import type { Querying } from "./database.ts";
+import { type Changeable, changeAnyVersion } from "./change.ts";
+import type { Database, Querying, Transaction } from "./database.ts";
 
 export const keySecrets = secretsIn("key_secret", "key_id", "api_key.id");
 export const operatorSecrets = secretsIn("operator_secret", "operator_id", "operator.id");
@@ -18,8 +23,6 @@ export async function newestSecret(tx: Querying, keyId: string): Promise<Uint8Ar
   );
   return row?.hash ?? null;
 }
-
-export type Secrets = ReturnType<typeof secretsIn>;
 
 /**
  * The operations on one table of secrets. `owner`: its column with the owner's id. `of`: SQL for that id in a query of
@@ -67,5 +70,50 @@ function secretsIn(table: string, owner: string, of: string) {
           from ${table} s where s.${owner} = ${of})`,
       )
       .mapWith((rows: unknown[]) => rows.map(secretOfRow)),
+  };
+}
+
+interface SecretOwner {
+  id: string;
+  revokedAt: Date | null;
+}
+
+/** The part of a secret that the audit log may show. */
+export const masked = ({ prefix, suffix }: NewSecret): string => `${prefix}…${suffix}`;
+
+/** The operations on credentials of one kind. `end` revokes the whole owner: a key or an operator. */
+export function credentialsOf<Row extends SecretOwner>(
+  word: "key" | "operator",
+  secrets: ReturnType<typeof secretsIn>,
+  end: (tx: Transaction, row: Row, at: Date) => Promise<void>,
+) {
+  return {
+    rotate: <Thing extends object, Refused extends string>(
+      db: Database,
+      kind: Changeable<Row, Thing, Refused>,
+      { id, actor, secret, graceEndsAt }: Rotation,
+    ) =>
+      changeAnyVersion(db, kind, { id, actor }, async (tx, row, at) => {
+        if (row.revokedAt) return "revoked" as const;
+        if (graceEndsAt) await secrets.endAt(tx, row.id, graceEndsAt);
+        await secrets.add(tx, row.id, secret, at);
+        const details = { grace_ends_at: graceEndsAt, secret: masked(secret) };
+        return { action: `${word}.rotate`, details, secretHash: secret.hash };
+      }),
+
+    revoke: <Thing extends object, Refused extends string>(
+      db: Database,
+      kind: Changeable<Row, Thing, Refused>,
+      { id, actor, old }: Revocation,
+    ) =>
+      changeAnyVersion(db, kind, { id, actor }, async (tx, row, at) => {
+        if (old) {
+          const count = await secrets.revokeReplaced(tx, row.id, at);
+          return count === 0 ? null : { action: `${word}.revoke_old`, details: { secrets: count } };
+        }
+        if (row.revokedAt) return null;
+        await end(tx, row, at);
+        return { action: `${word}.revoke`, details: {} };
+      }),
   };
 }
