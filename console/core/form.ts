@@ -105,11 +105,11 @@ function put(input: Record<string, unknown>, [name = "", ...rest]: string[], val
 }
 
 /** The limits of a plan, as fields. */
-export function limitFields(prefix: string, limits: Partial<Record<LimitName, Money | number | null>> | null): Field[] {
+export function limitFields(limits: Partial<Record<LimitName, Money | number | null>> | null): Field[] {
   return limitNames.map((name) => {
     const limit = limits?.[name] ?? null;
     return {
-      name: prefix === "" ? name : `${prefix}.${name}`,
+      name,
       label: limitLabels[name].label,
       kind: limitLabels[name].isMoney ? "money" : "number",
       value: typeof limit === "object" ? limit && moneyTyped(limit) : limit,

@@ -1,6 +1,6 @@
 /** Values that a tab keeps for as long as it is open, reloads included. */
 
-export interface Kept {
+interface Kept {
   get(): string | null;
   set(value: string | null): void;
 }

@@ -154,7 +154,7 @@ function monthsBetween(one: string, other: string): number {
   return count(other) - count(one);
 }
 
-export interface Preset {
+interface Preset {
   name: string;
   from: string | null;
   to: string | null;

@@ -25,7 +25,7 @@ export interface Sent {
   priority?: "low" | undefined;
 }
 
-export interface Sender {
+interface Sender {
   secret: string | null;
   /** The organization in which the sender acts. */
   organization: string | null;

@@ -80,7 +80,6 @@ const pace_of: Record<Unit, number> = { hour: 24, day: 7, month: 3 };
 export const paceWords: Record<Unit, string> = { hour: "24 hours", day: "7 days", month: "3 months" };
 
 export interface Forecast {
-  /** The forecast cost of the whole span. */
   total: bigint;
   /** The cost that is still expected, for each bucket. */
   ahead: bigint[];

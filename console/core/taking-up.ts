@@ -31,7 +31,6 @@ export interface Session {
 }
 
 export interface TakenUp {
-  /** The secret of the session. Null: nobody is signed in. */
   secret: string | null;
   /** The session. Null although there is a secret: the server could not confirm the session now. */
   session: Session | null;

@@ -20,7 +20,7 @@ system.addEventListener("change", () => {
 });
 
 /** The theme that the pages have now: that of the system, unless the reader chose one. */
-export const currentTheme = computed<"light" | "dark">(() => {
+const currentTheme = computed<"light" | "dark">(() => {
   if (theme.value !== "system") return theme.value;
   return isSystemDark.value ? "dark" : "light";
 });

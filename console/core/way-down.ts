@@ -2,24 +2,11 @@
  * Where a row of a report leads: to the requests that it adds up, or to the days of a month. The address keeps the
  * filters and the span of the report, so what it shows adds up to the row. Pure.
  */
+import type { Row } from "./spend.ts";
 import { day_ms, daysAfter, monthsAfter, Zone } from "./zone.ts";
 
-/** The members of a row by which its requests or days are found. */
-export interface Grouped {
-  organization?: string | null;
-  team_id?: string | null;
-  person_id?: string | null;
-  key_id?: string | null;
-  /** Empty in an operator's adjustment, which has no model. */
-  model?: string | null;
-  operation?: string | null;
-  outcome?: string | null;
-  day?: string;
-  month?: string;
-}
-
 /** The report that has the row: its group, what it is narrowed to, and its span as two instants. */
-export interface Reported {
+interface Reported {
   by: string;
   filters: Readonly<Record<string, string | null>>;
   from: string;
@@ -34,7 +21,7 @@ interface Span {
 }
 
 /** The address of the list of requests or days that a row adds up. Null: no list shows them. */
-export function wayDown(row: Grouped, { by, filters, from, to, zone = new Zone("UTC") }: Reported): string | null {
+export function wayDown(row: Partial<Row>, { by, filters, from, to, zone = new Zone("UTC") }: Reported): string | null {
   const whole = { from_ms: Date.parse(from), to_ms: Date.parse(to) };
   const set = Object.entries(filters).filter((one): one is [string, string] => one[1] !== null);
   const narrowed: Record<string, string> = Object.fromEntries(set);
@@ -54,7 +41,7 @@ export function wayDown(row: Grouped, { by, filters, from, to, zone = new Zone("
 }
 
 /** For each group of a report, the value by which the requests of a row are filtered. */
-const membersOf: Record<string, (row: Grouped) => string | null | undefined> = {
+const membersOf: Record<string, (row: Partial<Row>) => string | null | undefined> = {
   organization: ({ organization }) => organization,
   team: ({ team_id }) => team_id,
   person: ({ person_id }) => person_id,

@@ -53,7 +53,6 @@ export class Zone {
   }
 }
 
-/** The date that is this many days later. */
 export function daysAfter(date: string, days: number): string {
   return new Date(Date.parse(`${date}T00:00:00Z`) + days * day_ms).toISOString().slice(0, 10);
 }

@@ -1,5 +1,5 @@
 /** The page Connect: for each client, the block to copy that sets it up, with this server's address and a model. */
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { query } from "../core/address.ts";
 import { clients, modelNamed } from "../core/clients.ts";
 import { isMember, may, membership, session } from "../core/session.ts";
@@ -9,6 +9,7 @@ import { Show } from "../parts/asked.tsx";
 import { Block } from "../parts/copy.tsx";
 import { OwnKeys } from "../parts/keys.tsx";
 import { Empty, Page, Section } from "../parts/section.tsx";
+import { Labelled, Select } from "../parts/select.tsx";
 import { TryModel } from "../parts/try-model.tsx";
 import { ModelWindows, Windows } from "../parts/windows.tsx";
 
@@ -34,29 +35,25 @@ export function ConnectPage() {
   // If there is no model to offer, the command picks the server's first model with tools.
   const isOffered = chosen !== null || offered !== null;
   const context_tokens = known.find(({ id, aliases }) => [id, ...aliases].includes(model))?.context_tokens ?? null;
-  const id = useId();
   const base = session.value?.base_url ?? location.origin;
   return (
     <Page title="Connect" aside={<code>{base}/v1</code>}>
       {own && <Own of={own} />}
       <div class="filters">
-        <div class="filter wide">
-          <label for={id}>Model</label>
-          {offered ? (
-            <select id={id} value={model} onChange={(event) => setModel(event.currentTarget.value)}>
-              {[...new Set([...offered, model])].map((one) => (
-                <option key={one}>{one}</option>
-              ))}
-            </select>
-          ) : (
-            <input
-              id={id}
-              value={model}
-              spellcheck={false}
-              onInput={(event) => setModel(event.currentTarget.value.trim())}
-            />
-          )}
-        </div>
+        <Labelled label="Model" isWide>
+          {(id) =>
+            offered ? (
+              <Select id={id} value={model} options={[...new Set([...offered, model])]} change={setModel} />
+            ) : (
+              <input
+                id={id}
+                value={model}
+                spellcheck={false}
+                onInput={(event) => setModel(event.currentTarget.value.trim())}
+              />
+            )
+          }
+        </Labelled>
         <p class="fine">Put the key into the variable SLUICE_KEY. The blocks have its name, never the key itself.</p>
       </div>
       <TryModel model={model} />

@@ -11,7 +11,7 @@ import { ChangeKey, KeyEnd, secretState } from "../parts/key-acts.tsx";
 import { Owner, TeamOf } from "../parts/keys.tsx";
 import { LimitsOf } from "../parts/limits.tsx";
 import { OrganizationLink } from "../parts/links.tsx";
-import { RequestList } from "../parts/request-list.tsx";
+import { RequestList, requestsTab } from "../parts/request-list.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
 import { Tabs } from "../parts/tabs.tsx";
@@ -27,6 +27,11 @@ export function KeyPage({ id, tab }: PageProps) {
   const limits = useAnswer("findKeyLimits", { id });
   const found = asked.answer;
   const changed = () => [asked.reload(), limits.reload()];
+  const requests = {
+    input: { key: id },
+    without: ["organization", "person", "key"],
+    none: "Nothing was asked with this key yet.",
+  } as const;
   return (
     <Page
       title={found?.name ?? "Key"}
@@ -69,20 +74,12 @@ export function KeyPage({ id, tab }: PageProps) {
                       </Section>
                     )}
                     <Section title="Last requests" aside={<a href={`/keys/${id}/requests`}>All</a>}>
-                      <Requests of={id} limit={requests_shown} />
+                      <RequestList {...requests} limit={requests_shown} />
                     </Section>
                   </>
                 ),
               },
-              {
-                name: "Requests",
-                path: "requests",
-                shows: () => (
-                  <Section title="Requests" aside={<a href={`/requests?key=${id}`}>With filters</a>}>
-                    <Requests of={id} />
-                  </Section>
-                ),
-              },
+              requestsTab(requests),
               auditTab(id),
             ]}
           />
@@ -97,17 +94,6 @@ export function KeyPage({ id, tab }: PageProps) {
 function placeOf({ organization }: Key) {
   if (isMember.value) return { href: "/you", name: "Your keys" };
   return { href: `/organizations/${organization}/keys`, name: `Keys of ${organization}` };
-}
-
-function Requests({ of: key, limit }: { of: string; limit?: number }) {
-  return (
-    <RequestList
-      input={{ key }}
-      without={["organization", "person", "key"]}
-      none="Nothing was asked with this key yet."
-      {...(limit && { limit })}
-    />
-  );
 }
 
 const kinds = { key: "key", "sign-in": "a device of a person", jwt: "an issuer's tokens" } as const;

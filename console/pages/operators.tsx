@@ -1,6 +1,5 @@
 /** Operators with tokens: machines, and people without an issuer. */
 import type { ItemOf } from "../core/client.ts";
-import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "../parts/act.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Secret, SecretActs, secretState } from "../parts/key-acts.tsx";
@@ -49,14 +48,7 @@ function CreateOperator() {
       verb="createOperator"
       fields={[
         { name: "name", hint: "For the audit log" },
-        {
-          name: "role",
-          label: "Role",
-          kind: "choice",
-          isRequired: true,
-          value: "viewer",
-          choices: choicesOf("createOperator", "role"),
-        },
+        { name: "role", value: "viewer" },
         { name: "organization", hint: "Of an organization-admin" },
         { name: "expires_at", label: "Expires" },
       ]}

@@ -16,7 +16,7 @@ import { Money } from "../parts/number.tsx";
 import { AdjustAct, StateActs } from "../parts/organization-acts.tsx";
 import { Settings } from "../parts/organization-settings.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
-import { RequestList } from "../parts/request-list.tsx";
+import { requestsTab } from "../parts/request-list.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
 import { type Tab, Tabs } from "../parts/tabs.tsx";
 import { Teams } from "../parts/teams.tsx";
@@ -70,7 +70,6 @@ interface Of {
 }
 
 interface OfTabs extends Of {
-  /** The open requests for higher limits. */
   open: Asked<Answer<"pageLimitRequests">>;
 }
 
@@ -116,16 +115,7 @@ function tabsOf({ organization, usage, open, changed }: OfTabs): (OwnTab | false
       ),
     },
     { name: "Keys", path: "keys", verb: "pageKeys", shows: () => <Keys organization={slug} /> },
-    {
-      name: "Requests",
-      path: "requests",
-      verb: "pageRequests",
-      shows: () => (
-        <Section title="Requests" aside={<a href={`/requests?organization=${slug}`}>With filters</a>}>
-          <RequestList input={{ organization: slug }} without={["organization"]} />
-        </Section>
-      ),
-    },
+    { ...requestsTab({ input: { organization: slug }, without: ["organization"] }), verb: "pageRequests" },
     may("pageLimitRequests") && {
       name: open.answer ? `Asked for more (${countOf(open.answer)})` : "Asked for more",
       path: "asked",

@@ -74,7 +74,7 @@ function CreateOrganization() {
   const fields: WrittenField[] = [
     { name: "slug", hint: "Lowercase letters, digits and hyphens" },
     { name: "name" },
-    { name: "plan", label: "Plan", kind: "choice", choices: plans.answer?.data.map(({ name }) => name) ?? [] },
+    { name: "plan", kind: "choice", choices: plans.answer?.data.map(({ name }) => name) ?? [] },
   ];
   return (
     <Act

@@ -10,7 +10,7 @@ import { CommandLine } from "../parts/command-line.tsx";
 import { Keys, SignIns } from "../parts/keys.tsx";
 import { LimitsOf } from "../parts/limits.tsx";
 import { Memberships } from "../parts/memberships.tsx";
-import { RequestList } from "../parts/request-list.tsx";
+import { requestsTab } from "../parts/request-list.tsx";
 import { Empty, Facts, Page, Section, State } from "../parts/section.tsx";
 import { Suspension } from "../parts/suspension.tsx";
 import { Tabs } from "../parts/tabs.tsx";
@@ -35,19 +35,11 @@ export function PersonPage({ id, tab }: PageProps) {
             of={[
               { name: "Overview", path: "", shows: () => <Overview of={person} changed={asked.reload} /> },
               { name: "Keys", path: "keys", shows: () => <KeysOf of={person} /> },
-              {
-                name: "Requests",
-                path: "requests",
-                shows: () => (
-                  <Section title="Requests" aside={<a href={`/requests?person=${id}`}>With filters</a>}>
-                    <RequestList
-                      input={{ person: id }}
-                      without={["person"]}
-                      none="Nothing was asked by this person yet."
-                    />
-                  </Section>
-                ),
-              },
+              requestsTab({
+                input: { person: id },
+                without: ["person"],
+                none: "Nothing was asked by this person yet.",
+              }),
               auditTab(id),
             ]}
           />
@@ -78,7 +70,6 @@ function Overview({ of: person, changed }: Of) {
   );
 }
 
-/** The organizations in which the person has a membership. */
 const organizationsOf = ({ memberships }: Person) => memberships.flatMap(({ organization }) => organization ?? []);
 
 function PersonLimits({ organization, of: { id, version }, changed }: Of & { organization: string }) {

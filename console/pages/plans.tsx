@@ -34,7 +34,7 @@ export function PlansPage() {
         <Act
           label="Create plan"
           verb="createPlan"
-          fields={[{ name: "name" }, ...limitFields("", null)]}
+          fields={[{ name: "name" }, ...limitFields(null)]}
           isPrimary
           done="The plan was created."
           onDone={asked.reload}
@@ -80,7 +80,7 @@ export function PlanPage({ id }: PageProps) {
               label="Change limits"
               verb="updatePlan"
               given={{ name: id, version: asked.answer.version }}
-              fields={limitFields("", asked.answer)}
+              fields={limitFields(asked.answer)}
               says="It holds for every organization on the plan within a second."
               done="The plan was changed."
               onDone={asked.reload}

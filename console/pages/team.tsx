@@ -10,7 +10,7 @@ import { Keys } from "../parts/keys.tsx";
 import { LimitsOf } from "../parts/limits.tsx";
 import { OrganizationLink } from "../parts/links.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
-import { RequestList } from "../parts/request-list.tsx";
+import { requestsTab } from "../parts/request-list.tsx";
 import { Facts, Page, Section } from "../parts/section.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { TeamActs } from "../parts/teams.tsx";
@@ -70,15 +70,7 @@ export function TeamPage({ id, tab }: PageProps) {
                 ),
               },
               { name: "Keys", path: "keys", shows: () => <Keys organization={organization} of={{ team: id }} /> },
-              {
-                name: "Requests",
-                path: "requests",
-                shows: () => (
-                  <Section title="Requests" aside={<a href={`/requests?team=${id}`}>With filters</a>}>
-                    <RequestList input={{ team: id }} without={["organization"]} />
-                  </Section>
-                ),
-              },
+              requestsTab({ input: { team: id }, without: ["organization"] }),
               auditTab(id),
             ]}
           />

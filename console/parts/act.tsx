@@ -19,7 +19,6 @@ const held_ms_max = 30_000;
 interface Act<Name extends VerbName = VerbName> {
   label: string;
   verb: Name;
-  /** The members of the input that are not fields of the form. */
   given?: Partial<Input<Name>>;
   /** The fields of the form. The verb supplies what a field does not declare. */
   fields?: readonly WrittenField[];

@@ -28,12 +28,7 @@ export const auditTab = (subject: string): Tab | false =>
 
 export function AuditList({ input, cursor }: { input: Record<string, string>; cursor?: string }) {
   return (
-    <List
-      verb="pageAudit"
-      input={input as never}
-      {...(cursor ? { cursor } : {})}
-      none="Nothing was done yet that fits."
-    >
+    <List verb="pageAudit" input={input as never} cursor={cursor} none="Nothing was done yet that fits.">
       {(rows) => (
         <Table<Entry>
           caption="Audit log"

@@ -55,7 +55,7 @@ function EngineLink({ of }: { of: Engine }) {
 
 export const nameOf = ({ upstream, replica }: Engine) => (replica === null ? upstream : `${upstream} ${replica}`);
 
-export function drainOf(engine: Engine, drains: readonly Drain[]): Drain | undefined {
+function drainOf(engine: Engine, drains: readonly Drain[]): Drain | undefined {
   return drains.find(
     ({ upstream, replica }) => upstream === engine.upstream && (replica === null || replica === engine.replica),
   );

@@ -1,6 +1,7 @@
 /** One field of a form. */
 import { useId } from "preact/hooks";
 import { type Field, patterns } from "../core/form.ts";
+import { type Choice, Select } from "./select.tsx";
 
 const dayInput = { type: "date" } as const;
 const textInput = { type: "text" } as const;
@@ -66,7 +67,14 @@ export function FieldOf({ of: field, value, change }: Props) {
         {label}
       </label>
       {kind === "choice" ? (
-        <Choice id={id} described={described} of={field} value={String(value)} change={change} />
+        <Select
+          id={id}
+          required={field.isRequired === true}
+          value={String(value)}
+          aria-describedby={described}
+          options={offeredBy(field)}
+          change={change}
+        />
       ) : (
         <input
           id={id}
@@ -84,32 +92,8 @@ export function FieldOf({ of: field, value, change }: Props) {
   );
 }
 
-interface Chosen extends Props {
-  id: string;
-  described: string | undefined;
-  value: string;
-}
-
-function Choice({ id, described, of: { choices = [], isRequired }, value, change }: Chosen) {
-  return (
-    <select
-      id={id}
-      required={isRequired === true}
-      value={value}
-      aria-describedby={described}
-      onChange={(event) => change(event.currentTarget.value)}
-    >
-      {!choices.some((one) => (typeof one === "string" ? one : one[0]) === "") && !isRequired && (
-        <option value="">–</option>
-      )}
-      {choices.map((one) => {
-        const [name, label] = typeof one === "string" ? [one, one] : one;
-        return (
-          <option key={name} value={name}>
-            {label}
-          </option>
-        );
-      })}
-    </select>
-  );
+/** The choices of a field that is one of some values, with one for nothing if the field may be left empty. */
+function offeredBy({ choices = [], isRequired }: Field): readonly Choice[] {
+  const hasEmpty = choices.some((one) => (typeof one === "string" ? one : one[0]) === "");
+  return hasEmpty || isRequired ? choices : [["", "–"], ...choices];
 }

@@ -1,8 +1,9 @@
 /** Filters of a list. The address keeps them, so that the list can be sent to a colleague. */
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { query, replaceQuery } from "../core/address.ts";
 import { type Found, useSearch } from "../core/use-search.ts";
 import { Combobox } from "./combobox.tsx";
+import { Labelled, Select } from "./select.tsx";
 
 export interface Filter {
   name: string;
@@ -38,34 +39,33 @@ export function Filters({ of }: { of: readonly Filter[] }) {
 
 function FilterOf({ of: filter }: { of: Filter }) {
   const { name, label, choices, hint, fallback, finds } = filter;
-  const id = useId();
   const value = query.value.get(name) ?? fallback ?? "";
+  const options = choices?.map((one) => [one, one.replaceAll("_", " ")] as const) ?? [];
   return (
-    <div class="filter">
-      <label for={id}>{label}</label>
-      {finds ? (
-        <ThingField key={value} id={id} of={filter} kind={finds} value={value} />
-      ) : choices ? (
-        <select id={id} value={value} onChange={(event) => replaceQuery({ [name]: event.currentTarget.value })}>
-          {fallback === undefined && <option value="">all</option>}
-          {choices.map((one) => (
-            <option key={one} value={one}>
-              {one.replaceAll("_", " ")}
-            </option>
-          ))}
-        </select>
-      ) : (
-        <input
-          id={id}
-          type="text"
-          value={value}
-          placeholder={hint}
-          spellcheck={false}
-          autoComplete="off"
-          onChange={(event) => replaceQuery({ [name]: event.currentTarget.value.trim() })}
-        />
-      )}
-    </div>
+    <Labelled label={label}>
+      {(id) =>
+        finds ? (
+          <ThingField key={value} id={id} of={filter} kind={finds} value={value} />
+        ) : choices ? (
+          <Select
+            id={id}
+            value={value}
+            options={fallback === undefined ? [["", "all"], ...options] : options}
+            change={(one) => replaceQuery({ [name]: one })}
+          />
+        ) : (
+          <input
+            id={id}
+            type="text"
+            value={value}
+            placeholder={hint}
+            spellcheck={false}
+            autoComplete="off"
+            onChange={(event) => replaceQuery({ [name]: event.currentTarget.value.trim() })}
+          />
+        )
+      }
+    </Labelled>
   );
 }
 

@@ -153,7 +153,6 @@ export function SecretActs({ kind, of: { id, name, secrets }, canRotate = true, 
             {
               name: "grace",
               label: `Old ${secret} works for`,
-              kind: "text",
               value: "24h",
               isSent: true,
               hint: "Such as 1h or 7d; 0s: it ends now",

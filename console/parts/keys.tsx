@@ -37,7 +37,7 @@ interface Listed {
 
 const noKey = "No key yet. A client calls with one.";
 
-export function KeyList({ caption, input, cursor = "cursor", hasOrganizations = false, none = noKey }: Listed) {
+export function KeyList({ caption, input, cursor, hasOrganizations = false, none = noKey }: Listed) {
   return (
     <List verb="pageKeys" input={input as never} cursor={cursor} none={none}>
       {(keys) => (
@@ -76,7 +76,6 @@ export function TeamOf({ of: { team } }: { of: Pick<Key, "team"> }) {
   return team ? <ThingLink kind="team" id={team.id} name={team.name} /> : <>–</>;
 }
 
-/** The reader's own keys in an organization. */
 export function OwnKeys({ organization }: { organization: string }) {
   const { id } = session.value ?? {};
   return <Keys title="Your keys" organization={organization} of={id === undefined ? {} : { person: id }} />;

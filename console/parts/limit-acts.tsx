@@ -20,12 +20,7 @@ function subjectOf({ subject, subject_id, organization }: Limits): Record<string
 }
 
 const pattern: Field = { name: "models", label: "Models", kind: "text", isRequired: true, hint: "An ID, or openai/*" };
-const until: Field = {
-  name: "until",
-  label: "Ends on",
-  kind: "day",
-  isRequired: true,
-};
+const until: Field = { name: "until", label: "Ends on", kind: "day", isRequired: true };
 const inherits = "An empty field says nothing, so that what is inherited counts; none: not limited here.";
 
 interface Props {

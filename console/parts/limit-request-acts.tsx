@@ -8,12 +8,7 @@ import { Act } from "./act.tsx";
 export type LimitRequest = Answer<"findLimitRequest">;
 
 const message = { name: "message", label: "Why", hint: "Your administrators read it" };
-const amount = {
-  name: "amount",
-  label: "How much it should be",
-  kind: "text",
-  hint: "Empty: they say how much",
-} as const;
+const amount = { name: "amount", label: "How much it should be", hint: "Empty: they say how much" };
 const says = `Your administrators see it here for ${days("limitRequest")} days, and decide.`;
 
 /** Asks for a higher value of the limit that refused a request. */
@@ -46,14 +41,9 @@ export function AskForLimit() {
       label="Ask for more"
       verb="requestLimit"
       fields={[
-        {
-          name: "limit",
-          label: "Limit",
-          isRequired: true,
-          choices: limitNames.map((name) => [name, limitLabels[name].label]),
-        },
+        { name: "limit", isRequired: true, choices: limitNames.map((name) => [name, limitLabels[name].label]) },
         { name: "of", label: "Whose", choices: whose, value: "person" },
-        { name: "models", label: "Models", hint: "Empty: the limit for all" },
+        { name: "models", hint: "Empty: the limit for all" },
         amount,
         message,
       ]}
@@ -87,8 +77,8 @@ export function LimitRequestActs({ of: { id, state, person_id, asked, limit }, c
             isPrimary
             given={given}
             fields={[
-              { name: "amount", label: limitLabels[limit].label, kind: "text", isRequired: true, value: typed },
-              { name: "until", label: "Ends on", kind: "day", isRequired: true, isSent: true, value: inAWeek() },
+              { name: "amount", label: limitLabels[limit].label, isRequired: true, value: typed },
+              { name: "until", label: "Ends on", isSent: true, value: inAWeek() },
             ]}
             says="Applies now, and ends by itself."
             done="The limit is increased."

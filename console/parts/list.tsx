@@ -16,9 +16,9 @@ interface Listed<Name extends VerbName, Row> {
   input: Input<Name>;
   none: ComponentChildren;
   /** The name of the cursor in the address, where a page has several lists. */
-  cursor?: string;
+  cursor?: string | undefined;
   /** The most rows, if only the first ones are shown. */
-  limit?: number;
+  limit?: number | undefined;
   /** Shows the rows. Call `reload` after a change whose path is not below that of the verb. */
   children: (rows: Row[], reload: () => void) => ComponentChildren;
 }

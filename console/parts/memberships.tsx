@@ -97,14 +97,7 @@ function Give({ person: { id, version, memberships }, changed }: { person: Perso
       given={{ person: id, version, ...(own && { organization: own }) }}
       fields={[
         ...(own ? [] : [organizationField({ ...places, only: usual }, "the service, for viewer and admin")]),
-        {
-          name: "role",
-          label: "Role",
-          kind: "choice",
-          isRequired: true,
-          value: "member",
-          choices: own ? roles.filter(isOfOrganization) : roles,
-        },
+        { name: "role", value: "member", ...(own && { choices: roles.filter(isOfOrganization) }) },
         team,
         { name: "models", hint: "With commas; empty: every model" },
       ]}

@@ -110,7 +110,6 @@ export function AddDestination({ organization }: OfOrganization) {
           name,
           {
             name: "form",
-            kind: "choice",
             isRequired: true,
             value: "slack",
             choices: forms.map((form) => [form, formNames[form as Destination["form"]]]),

@@ -1,14 +1,10 @@
 /** Numbers and amounts of money. The short form has all digits on hover. */
-import { grouped, percent } from "../core/format.ts";
+import { percent } from "../core/format.ts";
 import { type Money as Amount, exactly, moneyWritten } from "../core/money.ts";
 
 export function Money({ of, none = "–" }: { of: Amount | null | undefined; none?: string }) {
   if (of === null || of === undefined) return <>{none}</>;
   return <span title={exactly(of)}>{moneyWritten(of)}</span>;
-}
-
-export function Count({ of, unit }: { of: number; unit?: string }) {
-  return <span title={unit ? `${grouped(of)} ${unit}` : undefined}>{grouped(of)}</span>;
 }
 
 interface Props {

@@ -71,7 +71,7 @@ function PlanAct({ of, changed }: Of) {
       label="Change plan"
       verb="setPlan"
       given={givenOf(of)}
-      fields={[{ name: "plan", label: "Plan", kind: "choice", isSent: true, value: of.plan, choices }]}
+      fields={[{ name: "plan", kind: "choice", isSent: true, value: of.plan, choices }]}
       says="The new limits apply from the next request on. What was used still counts."
       done="The plan was changed."
       onDone={changed}
@@ -164,13 +164,7 @@ function CalendarAct({ of, changed }: Of) {
       given={givenOf(of)}
       fields={[
         { name: "zone", label: "Time zone, such as Europe/Berlin", none: "UTC", value: written?.zone ?? null },
-        {
-          name: "week_starts",
-          label: "A week begins on",
-          kind: "choice",
-          value: written?.week_starts ?? "monday",
-          choices: choicesOf("updateCalendar", "week_starts"),
-        },
+        { name: "week_starts", label: "A week begins on", value: written?.week_starts ?? "monday" },
         { name: "month_starts", label: "A month begins on day", value: written?.month_starts ?? 1 },
       ]}
       says="Weeks and months begin at the start of a day there, once the current ones have ended. One shorter window of each follows, with its limits in proportion. At most one change a month. An empty time zone counts them from the start of the billing cycle again."
@@ -227,8 +221,6 @@ export function AdjustAct({ of: { slug, status }, changed }: Of) {
         {
           name: "window",
           label: "Of",
-          kind: "choice",
-          isRequired: true,
           value: "session",
           choices: choicesOf("adjustUsage", "window").map((name) =>
             isWindow(name)
@@ -238,12 +230,7 @@ export function AdjustAct({ of: { slug, status }, changed }: Of) {
                 : name,
           ),
         },
-        {
-          name: "amount",
-          label: "Amount",
-          isRequired: true,
-          hint: "With a minus to subtract, down to 0",
-        },
+        { name: "amount", hint: "With a minus to subtract, down to 0" },
         { name: "reason", hint: "For the audit log" },
       ]}
       says="A correction of the month or of extra usage is part of reports and their costs. One of the 5-hour session or the week changes only what its limit leaves. It adds to those before."

@@ -18,7 +18,7 @@ const nobody = "Nobody has signed in yet. People come in by an issuer: docs/iden
 
 export function PeopleList({ input, cursor, none = nobody }: Props) {
   return (
-    <List verb="pagePeople" input={input as never} {...(cursor ? { cursor } : {})} none={none}>
+    <List verb="pagePeople" input={input as never} cursor={cursor} none={none}>
       {(rows) => (
         <Table<Person>
           caption="People"

@@ -264,8 +264,29 @@ function marksOf(highest: number, step_min: number): Scale {
   return { marks: Array.from({ length: count + 1 }, (_, n) => n * step), top: count * step };
 }
 
+interface LegendProps {
+  tone: string;
+  /** The whole name, if the name may be cut. */
+  title?: string;
+  figure: ComponentChildren;
+  children: ComponentChildren;
+}
+
+/** The line of a series in the legend: its color, its name and its figure. */
+export function LegendEntry({ tone, title, figure, children }: LegendProps) {
+  return (
+    <li>
+      <Swatch tone={tone} />
+      <span class="name" title={title}>
+        {children}
+      </span>
+      <span>{figure}</span>
+    </li>
+  );
+}
+
 /** A square in the color of a series. */
-export function Swatch({ tone }: { tone: string }) {
+function Swatch({ tone }: { tone: string }) {
   return (
     <svg class="swatch" viewBox="0 0 10 10" aria-hidden="true">
       {tone.startsWith("line") ? (

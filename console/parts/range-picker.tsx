@@ -2,12 +2,12 @@
  * The time range of a page: the ranges that people choose most, any two days, and the time zone of the days. The
  * address keeps it.
  */
-import { useId } from "preact/hooks";
 import { query, replaceQuery } from "../core/address.ts";
 import { presetsOf, type Range, rangeOf } from "../core/range.ts";
 import { daysAfter, Zone } from "../core/zone.ts";
+import { Labelled, Select } from "./select.tsx";
 
-export interface Spanned {
+interface Spanned {
   range: Range;
   /**
    * The name of the chosen time zone, if its days do not begin at full hours of UTC, so that no report can be divided
@@ -78,7 +78,16 @@ export function RangePicker({ of: { range, withoutDays }, now_ms }: { of: Spanne
         change={(date) => chosen({ from: zone.dateOf(from_ms), to: daysAfter(date, 1) })}
       />
       {zones.length > 1 ? (
-        <ZoneSelect zones={zones} own={own} value={zone.name} />
+        <Labelled label="Days of">
+          {(id) => (
+            <Select
+              id={id}
+              value={zone.name}
+              options={zones}
+              change={(name) => replaceQuery({ zone: name === own ? null : name })}
+            />
+          )}
+        </Labelled>
       ) : (
         <span class="fine">
           {withoutDays === null
@@ -86,28 +95,6 @@ export function RangePicker({ of: { range, withoutDays }, now_ms }: { of: Spanne
             : `Days are those of UTC: in ${withoutDays} they do not begin at a full hour, by which usage is added up.`}
         </span>
       )}
-    </div>
-  );
-}
-
-function ZoneSelect({ zones, own, value }: { zones: readonly string[]; own: string; value: string }) {
-  const id = useId();
-  return (
-    <div class="filter">
-      <label for={id}>Days of</label>
-      <select
-        id={id}
-        value={value}
-        onChange={({ currentTarget }) =>
-          replaceQuery({ zone: currentTarget.value === own ? null : currentTarget.value })
-        }
-      >
-        {zones.map((one) => (
-          <option key={one} value={one}>
-            {one}
-          </option>
-        ))}
-      </select>
     </div>
   );
 }
@@ -121,21 +108,21 @@ interface DayProps {
 }
 
 function Day({ label, value, min, max, change }: DayProps) {
-  const id = useId();
   return (
-    <div class="filter">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        type="date"
-        value={value}
-        min={min}
-        max={max}
-        required
-        onChange={({ currentTarget }) =>
-          currentTarget.value !== "" && currentTarget.validity.valid && change(currentTarget.value)
-        }
-      />
-    </div>
+    <Labelled label={label}>
+      {(id) => (
+        <input
+          id={id}
+          type="date"
+          value={value}
+          min={min}
+          max={max}
+          required
+          onChange={({ currentTarget }) =>
+            currentTarget.value !== "" && currentTarget.validity.valid && change(currentTarget.value)
+          }
+        />
+      )}
+    </Labelled>
   );
 }

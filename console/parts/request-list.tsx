@@ -5,8 +5,9 @@ import { isMember } from "../core/session.ts";
 import { OrganizationLink, RequestLink, ThingLink, Tokens } from "./links.tsx";
 import { List } from "./list.tsx";
 import { Money } from "./number.tsx";
-import { State } from "./section.tsx";
+import { Section, State } from "./section.tsx";
 import { Table } from "./table.tsx";
+import type { Tab } from "./tabs.tsx";
 import { Time } from "./time.tsx";
 
 type Listed = ItemOf<"pageRequests">;
@@ -15,21 +16,30 @@ interface Props {
   input: Record<string, string>;
   /** The columns to leave out, because they have the same value in every row. */
   without?: readonly ("organization" | "person" | "key")[];
-  cursor?: string;
-  none?: string;
+  none?: string | undefined;
   /** The most rows, if only the first ones are shown. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
-export function RequestList({ input, without = [], cursor, none, limit }: Props) {
+/** The tab of a thing's page with the requests of that thing. */
+export const requestsTab = (props: Props): Tab => ({
+  name: "Requests",
+  path: "requests",
+  shows: () => (
+    <Section title="Requests" aside={<a href={`/requests?${new URLSearchParams(props.input)}`}>With filters</a>}>
+      <RequestList {...props} />
+    </Section>
+  ),
+});
+
+export function RequestList({ input, without = [], none, limit }: Props) {
   const has = (name: "organization" | "person" | "key") => !without.includes(name);
   return (
     <List
       verb="pageRequests"
       input={input as never}
       none={none ?? "No request yet. The page Connect has a block to copy for each client."}
-      {...(cursor ? { cursor } : {})}
-      {...(limit ? { limit } : {})}
+      limit={limit}
     >
       {(rows) => (
         <Table<Listed>

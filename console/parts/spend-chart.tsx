@@ -1,7 +1,6 @@
 /**
  * Spend over time, stacked by what it was for, beside the period before, with the forecast to the end of the period.
  */
-import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { go } from "../core/address.ts";
 import { figureOf, moneyShort, moneyWritten, nanosOf } from "../core/money.ts";
@@ -30,13 +29,13 @@ import {
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "./asked.tsx";
 import { Money } from "./number.tsx";
-import { type Drawn, Plot, Swatch } from "./plot.tsx";
+import { type Drawn, LegendEntry, Plot } from "./plot.tsx";
 import { Empty } from "./section.tsx";
 
 /** The filters of spend: slugs and IDs. */
 export type Narrowed = Partial<Record<"organization" | "team" | "person" | "key" | "model", string>>;
 
-export interface Spent {
+interface Spent {
   of: Narrowed;
   by: Subject;
   range: Range;
@@ -149,32 +148,32 @@ function Chart(props: Charted) {
       legend={(at) => (
         <ul class="legend">
           {series.map((one, place) => (
-            <Entry
+            <LegendEntry
               key={one.id ?? one.name}
               title={one.name}
               tone={toneOf(one, place)}
               figure={exact(at === null ? one.total : one.nanos[at]!)}
             >
               {one.id !== null && linkOf ? <a href={linkOf(by, one.id)}>{one.name}</a> : one.name}
-            </Entry>
+            </LegendEntry>
           ))}
           {forecast && (
-            <Entry
+            <LegendEntry
               title={`As in the last ${paceWords[unitOf(range)]}`}
               tone="tone-ahead"
               figure={exact(at === null ? forecast.total - sum(totals) : forecast.ahead[at]!)}
             >
               still to come, as in the last {paceWords[unitOf(range)]}
-            </Entry>
+            </LegendEntry>
           )}
           {before && past && (
-            <Entry
+            <LegendEntry
               title="The period before"
               tone="line-before"
               figure={exact(at === null ? sum(past.totals) : (past.totals[at] ?? 0n))}
             >
               {rangeWords(before.range)}
-            </Entry>
+            </LegendEntry>
           )}
         </ul>
       )}
@@ -216,24 +215,5 @@ function InAll({ report, range, compared, forecast }: InAllProps) {
         </>
       )}
     </>
-  );
-}
-
-interface EntryProps {
-  title: string;
-  tone: string;
-  figure: ComponentChildren;
-  children: ComponentChildren;
-}
-
-function Entry({ title, tone, figure, children }: EntryProps) {
-  return (
-    <li>
-      <Swatch tone={tone} />
-      <span class="name" title={title}>
-        {children}
-      </span>
-      <span>{figure}</span>
-    </li>
   );
 }

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { query, replaceQuery } from "../core/address.ts";
+import { Select } from "./select.tsx";
 
 export interface Column<Row> {
   head: string;
@@ -116,6 +117,9 @@ function Head<Row>({ of: column }: { of: Column<Row> }) {
   );
 }
 
+const choiceOf = (column: Pick<Column<never>, "head" | "isNumber">) =>
+  [(column.isNumber ? "-" : "") + nameOf(column), column.head] as const;
+
 /** A choice of the order for narrow screens, which have no column heads. */
 function SortSelect<Row>({ columns }: { columns: readonly Column<Row>[] }) {
   const id = useId();
@@ -124,22 +128,12 @@ function SortSelect<Row>({ columns }: { columns: readonly Column<Row>[] }) {
       <label class="fine" for={id}>
         Sort by
       </label>
-      <select
+      <Select
         id={id}
         value={query.value.get(sortName) ?? ""}
-        onChange={(event) => replaceQuery({ [sortName]: event.currentTarget.value })}
-      >
-        <option value="">the usual order</option>
-        {columns.flatMap((column) =>
-          column.order
-            ? [column.isNumber ? "-" : ""].map((sign) => (
-                <option key={column.head} value={sign + nameOf(column)}>
-                  {column.head}
-                </option>
-              ))
-            : [],
-        )}
-      </select>
+        options={[["", "the usual order"], ...columns.filter(({ order }) => order).map(choiceOf)]}
+        change={(order) => replaceQuery({ [sortName]: order })}
+      />
     </div>
   );
 }

@@ -11,7 +11,6 @@ export interface Tab {
 }
 
 interface Props {
-  /** The address of the page. */
   base: string;
   /** The part that the address names. */
   tab: string;

@@ -31,7 +31,7 @@ interface Listed {
 
 const noTeam = "No team yet. A team groups keys and people, who then share its limits.";
 
-export function TeamList({ input, cursor = "cursor", hasOrganizations = false, none = noTeam }: Listed) {
+export function TeamList({ input, cursor, hasOrganizations = false, none = noTeam }: Listed) {
   return (
     <List verb="pageTeams" input={input as never} cursor={cursor} none={none}>
       {(teams) => (

@@ -1,7 +1,14 @@
-/** An instant in the reader's zone, with UTC on hover. */
-import { now } from "../core/clock.ts";
+/** Instants in the reader's zone. */
+import { signal } from "@preact/signals";
 import { distance, local, utc } from "../core/format.ts";
 
+/** The current time, which advances every ten seconds, and only while the tab is visible. */
+const now = signal(new Date());
+setInterval(() => {
+  if (!document.hidden) now.value = new Date();
+}, 10_000);
+
+/** An instant in the reader's zone, with UTC on hover. */
 export function Time({ at, none = "–" }: { at: string | Date | null | undefined; none?: string }) {
   if (!at) return <>{none}</>;
   const instant = new Date(at);

@@ -14,6 +14,7 @@ import { useAnswer } from "../core/use-answer.ts";
 import { CommandLine } from "./command-line.tsx";
 import type { Model } from "./model-table.tsx";
 import { Section } from "./section.tsx";
+import { Labelled, Select } from "./select.tsx";
 
 const option = (flag: string) => ({ flag, none: null, words: {} });
 /** The entry of the command `sluice try`, which belongs to no verb. */
@@ -143,40 +144,33 @@ function KeyChoice({ value, change }: { value: string | null; change: (key: stri
   const organization = chosen ?? organizations.answer?.data[0]?.slug ?? null;
   const keys = useAnswer("pageKeys", organization === null ? null : { organization, state: "active" });
   const usable = callingKeys(keys.answer?.data ?? [], organization);
-  const ids = [useId(), useId()];
   if (value === null && usable[0]) change(usable[0].id);
   return (
     <div class="filters">
-      <div class="filter">
-        <label for={ids[0]}>Organization</label>
-        <select
-          id={ids[0]}
-          value={organization ?? ""}
-          onChange={(event) => {
-            setChosen(event.currentTarget.value);
-            change(null);
-          }}
-        >
-          {organizations.answer?.data.map(({ slug }) => (
-            <option key={slug}>{slug}</option>
-          ))}
-        </select>
-      </div>
-      <div class="filter">
-        <label for={ids[1]}>As key</label>
-        <select
-          id={ids[1]}
-          aria-busy={keys.isLoading}
-          value={value ?? ""}
-          onChange={(event) => change(event.currentTarget.value)}
-        >
-          {usable.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
+      <Labelled label="Organization">
+        {(id) => (
+          <Select
+            id={id}
+            value={organization ?? ""}
+            options={organizations.answer?.data.map(({ slug }) => slug) ?? []}
+            change={(slug) => {
+              setChosen(slug);
+              change(null);
+            }}
+          />
+        )}
+      </Labelled>
+      <Labelled label="As key">
+        {(id) => (
+          <Select
+            id={id}
+            aria-busy={keys.isLoading}
+            value={value ?? ""}
+            options={usable.map((key) => [key.id, key.name])}
+            change={change}
+          />
+        )}
+      </Labelled>
       {keys.answer && !keys.isLoading && usable.length === 0 && (
         <p class="fine">This organization has no key that may call.</p>
       )}

@@ -8,7 +8,7 @@ import { bucketsOf, type Range, rangeWords } from "../core/range.ts";
 import { may, membership, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "./asked.tsx";
-import { Plot, Swatch } from "./plot.tsx";
+import { LegendEntry, Plot } from "./plot.tsx";
 import { spanOfAddress } from "./range-picker.tsx";
 import { Empty, Section } from "./section.tsx";
 import { Table } from "./table.tsx";
@@ -93,48 +93,50 @@ interface Charted {
   range: Range;
 }
 
-function Times({ report: { hours, total }, range }: Charted) {
+/** The hours of the range, their measures, and the measures at one of them, or for null of all. */
+function measuredIn({ report: { hours, total }, range }: Charted) {
   const buckets = bucketsOf(range);
   const found = new Map(hours.map((one) => [one.hour, one]));
-  const values = (of: (one: Measured) => number | null) => buckets.map(({ key }) => of(found.get(key) ?? nothing));
-  const at = (place: number | null) => (place === null ? total : (found.get(buckets[place]!.key) ?? nothing));
+  const measures = buckets.map(({ key }): Measured => found.get(key) ?? nothing);
+  return { buckets, measures, total, at: (place: number | null) => (place === null ? total : measures[place]!) };
+}
+
+function Times(charted: Charted) {
+  const { buckets, measures, total, at } = measuredIn(charted);
   return (
     <Plot
       label={`Time to the first token: median ${milliseconds(total.first_part_p50_ms)}, 95 % within ${milliseconds(total.first_part_p95_ms)}.`}
       places={buckets}
       lines={[
-        { name: "95 %", tone: "line-1", values: values((one) => one.first_part_p95_ms) },
-        { name: "median", tone: "line-0", values: values((one) => one.first_part_p50_ms) },
+        { name: "95 %", tone: "line-1", values: measures.map((one) => one.first_part_p95_ms) },
+        { name: "median", tone: "line-0", values: measures.map((one) => one.first_part_p50_ms) },
       ]}
       written={milliseconds}
       height={180}
-      said={(place) => (
-        <>
-          <strong>{place === null ? "Time to the first token" : buckets[place]!.title}</strong>
-        </>
-      )}
+      said={(place) => <strong>{place === null ? "Time to the first token" : buckets[place]!.title}</strong>}
       legend={(place) => (
         <ul class="legend">
-          <Entry tone="line-0" name="median" figure={milliseconds(at(place).first_part_p50_ms)} />
-          <Entry tone="line-1" name="95 % within" figure={milliseconds(at(place).first_part_p95_ms)} />
+          <LegendEntry tone="line-0" figure={milliseconds(at(place).first_part_p50_ms)}>
+            median
+          </LegendEntry>
+          <LegendEntry tone="line-1" figure={milliseconds(at(place).first_part_p95_ms)}>
+            95 % within
+          </LegendEntry>
         </ul>
       )}
     />
   );
 }
 
-function Ends({ report: { hours, total }, range }: Charted) {
-  const buckets = bucketsOf(range);
-  const found = new Map(hours.map((one) => [one.hour, one]));
-  const values = (of: (one: Measured) => number) => buckets.map(({ key }) => of(found.get(key) ?? nothing));
-  const at = (place: number | null) => (place === null ? total : (found.get(buckets[place]!.key) ?? nothing));
+function Ends(charted: Charted) {
+  const { buckets, measures, total, at } = measuredIn(charted);
   return (
     <Plot
       label={`Requests: ${grouped(total.requests)}, of which ${grouped(total.failed)} failed.`}
       places={buckets}
       bars={[
-        { name: "failed", tone: "tone-bad", values: values(({ failed }) => failed) },
-        { name: "others", tone: "tone-0", values: values(({ requests, failed }) => requests - failed) },
+        { name: "failed", tone: "tone-bad", values: measures.map(({ failed }) => failed) },
+        { name: "others", tone: "tone-0", values: measures.map(({ requests, failed }) => requests - failed) },
       ]}
       written={grouped}
       isCount
@@ -142,8 +144,12 @@ function Ends({ report: { hours, total }, range }: Charted) {
       said={(place) => <strong>{place === null ? "Requests" : buckets[place]!.title}</strong>}
       legend={(place) => (
         <ul class="legend">
-          <Entry tone="tone-bad" name="failed" figure={grouped(at(place).failed)} />
-          <Entry tone="tone-0" name="others" figure={grouped(at(place).requests - at(place).failed)} />
+          <LegendEntry tone="tone-bad" figure={grouped(at(place).failed)}>
+            failed
+          </LegendEntry>
+          <LegendEntry tone="tone-0" figure={grouped(at(place).requests - at(place).failed)}>
+            others
+          </LegendEntry>
         </ul>
       )}
     />
@@ -159,16 +165,6 @@ const nothing: Measured = {
   duration_p50_ms: null,
   duration_p95_ms: null,
 };
-
-function Entry({ tone, name, figure }: { tone: string; name: string; figure: string }) {
-  return (
-    <li>
-      <Swatch tone={tone} />
-      <span class="name">{name}</span>
-      <span>{figure}</span>
-    </li>
-  );
-}
 
 function Engines({ of: { upstreams } }: { of: Report }) {
   return (

@@ -1,29 +1,17 @@
 /** The windows of a subject: used, held, limit, and when each begins anew. */
+import type { Answer } from "../core/client.ts";
 import { limitWords } from "../core/form.ts";
 import { grouped, percent } from "../core/format.ts";
-import { exactly, figureOf, type Money, moneyWritten } from "../core/money.ts";
+import { exactly, figureOf, moneyWritten } from "../core/money.ts";
 import { Bar } from "./number.tsx";
 import { Distance } from "./time.tsx";
 
-export interface Standing {
-  usage_percent?: number | null;
-  session: Window;
-  week: Window;
-  month: Window;
-  running_requests: number;
-  concurrent_requests: number | null;
-}
-interface Window {
-  usage_percent: number;
-  used: Money;
-  held: Money;
-  limit: Money | null;
-  reset_at: string;
-}
+type Standing = NonNullable<Answer<"findTeam">["standing"]>;
+type Window = Standing["week"];
 
 export const windowKinds = ["session", "week", "month"] as const;
 
-export function Windows({ of }: { of: Standing }) {
+export function Windows({ of }: { of: Omit<Standing, "usage_percent"> }) {
   return (
     <div class="windows">
       {windowKinds.map((kind) => (
@@ -60,7 +48,7 @@ export function ModelWindows({ of }: { of: Readonly<Record<string, Standing>> })
 
 const forModels = (models: string | undefined) => (models === undefined ? "" : ` for ${models}`);
 
-function RunningLine({ of, models }: { of: Standing; models?: string }) {
+function RunningLine({ of, models }: { of: Omit<Standing, "usage_percent">; models?: string }) {
   return (
     <div class="window">
       <span class="window-name">running now</span>
