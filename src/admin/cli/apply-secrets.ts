@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { Saver } from "../management/apply/perform.ts";
 import type { Step } from "../management/apply/step.ts";
 import type { Key } from "../management/key.ts";
+import { codeOf } from "./calling.ts";
 import { writeWhole } from "./write-whole.ts";
 
 export interface SecretsFolder {
@@ -93,6 +94,6 @@ function isAlive(pid: number): boolean {
     return true;
   } catch (cause) {
     // EPERM: the process exists, but belongs to another user.
-    return cause instanceof Error && "code" in cause && cause.code === "EPERM";
+    return codeOf(cause) === "EPERM";
   }
 }

@@ -29,7 +29,6 @@ interface ApplyOptions extends JsonFlag {
   secrets?: string;
 }
 
-/** The exit code of `--dry-run --exit-code` if something would change. */
 const wouldChange_code = 3;
 
 export function addApplyCommand(program: Command, { services, exitWith }: CommandContext): void {

@@ -25,3 +25,8 @@ export async function jsonOf(response: Response): Promise<unknown> {
     return null;
   }
 }
+
+/** The code of a failed system call, such as `ENOENT`; null: the error has none. */
+export function codeOf(cause: unknown): string | null {
+  return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : null;
+}

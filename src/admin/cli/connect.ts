@@ -11,6 +11,7 @@ import { management } from "../management/client.ts";
 import { upstreamNames } from "../management/context.ts";
 import type { Management } from "../management/verbs.ts";
 import type { Plan as KnownPlan } from "../store/plan.ts";
+import { codeOf } from "./calling.ts";
 import type { RemoteServer } from "./remote.ts";
 import { safeUrl } from "./safe-url.ts";
 import type { OpenStore, Services } from "./services.ts";
@@ -93,8 +94,7 @@ async function openStore(services: Services, storage: StorageSettings, mayWait: 
   try {
     return await services.openStore(storage);
   } catch (cause) {
-    const isBusy = cause instanceof Error && "code" in cause && cause.code === "in_use";
-    if (isBusy && mayWait) return null;
+    if (mayWait && codeOf(cause) === "in_use") return null;
     throw cause;
   }
 }

@@ -89,16 +89,17 @@ async function examine(services: Services): Promise<Finding[]> {
     administrators = found?.administrators ?? null;
     const { rules = [] } = configuration?.identity ?? {};
     if (schema) await inspect("schema", async () => schemaSays(schema, configuration?.server.migrates ?? true));
-    const isReadable = found !== undefined && (schema === undefined || schema.is === "current");
-    if (rules.length > 0 && isReadable && (settings.databaseUrl || hasData(settings.dataDir)))
+    const hasDatabase = Boolean(settings.databaseUrl) || hasData(settings.dataDir);
+    const isReadable = hasDatabase && found !== undefined && (schema === undefined || schema.is === "current");
+    if (rules.length > 0 && isReadable)
       await inspect("rules", () => withManagement(services, (manage) => rulesSay(rules, manage)));
-    if (isReadable && (settings.databaseUrl || hasData(settings.dataDir)))
+    if (isReadable)
       await withManagement(services, async (manage) => {
         const says = await zonesSay(manage);
         if (says !== null) await inspect("time zones", async () => says);
       }).catch((thrown) => inspect("time zones", () => Promise.reject(thrown)));
     const hasKey = configuration?.server.secretKeys !== undefined;
-    if (isReadable && !hasKey && (settings.databaseUrl || hasData(settings.dataDir)))
+    if (isReadable && !hasKey)
       await withManagement(services, (manage) => noticesWithoutKey(manage)).then(
         (found) => findings.push(...found),
         () => {},
@@ -229,7 +230,6 @@ async function redis(
 
 const loopback = /^(localhost|127(\.\d+){3}|::1)$/;
 
-/** Warns if clients of the API can read /metrics. */
 function metrics(settings: ServerSettings, addresses: readonly string[]): string {
   const { host, operator } = settings;
   if (operator) return operatorPortSays(settings, addresses);

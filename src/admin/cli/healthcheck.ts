@@ -1,9 +1,8 @@
 /** `sluice healthcheck`: is the server on this machine ready? Made for container images without curl. */
 import type { Command } from "commander";
-import { localSettings, urlHost } from "./local-server.ts";
+import { codeOf } from "./calling.ts";
+import { answer_ms, answerOf, localSettings, urlHost } from "./local-server.ts";
 import type { CommandContext } from "./services.ts";
-
-const answer_ms = 5000;
 
 export function addHealthcheckCommand(program: Command, { services }: CommandContext): void {
   program
@@ -28,26 +27,17 @@ export interface Health {
   warnings: ReadonlyMap<string, string>;
 }
 
-/**
- * Calls /readyz. That no server listens at the address is a result, not an error. The certificate of the node's own
- * server has its public name, not the name of this machine, so it is not verified; nothing secret is sent.
- */
+/** Calls /readyz. That no server listens at the address is a result, not an error. */
 export async function healthOf(url: URL, isOwn: boolean): Promise<Health> {
   try {
-    const signal = AbortSignal.timeout(answer_ms);
-    const response = await fetch(url, {
-      proxy: false,
-      redirect: "manual",
-      signal,
-      tls: { rejectUnauthorized: !isOwn },
-    });
+    const response = await answerOf(url, isOwn);
     const body = await response.text();
     const warnings = warningsIn(body);
     if (response.ok) return { ready: true, answered: true, message: "ready", warnings };
     const message = `not ready (${response.status}): ${reason(body).slice(0, 500)}`;
     return { ready: false, answered: true, message, warnings };
   } catch (cause) {
-    const refused = cause instanceof Error && "code" in cause && noListener.has(String(cause.code));
+    const refused = noListener.has(codeOf(cause) ?? "");
     const isLate = cause instanceof Error && cause.name === "TimeoutError";
     const problem = refused
       ? "nothing answers"

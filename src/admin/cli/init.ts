@@ -6,6 +6,7 @@ import type { InitEngine } from "../../config/init.ts";
 import { withSecrets } from "../../config/secret.ts";
 import { readFileBounded } from "../../config/source.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../core/upstream/codecs.ts";
+import { codeOf } from "./calling.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import type { CommandContext } from "./services.ts";
 
@@ -37,7 +38,7 @@ export function addInitCommand(program: Command, { services }: CommandContext): 
       try {
         writeFileSync(output, draft.yaml, { flag: force ? "w" : "wx" });
       } catch (cause) {
-        if (cause instanceof Error && "code" in cause && cause.code === "EEXIST") throw taken();
+        if (codeOf(cause) === "EEXIST") throw taken();
         throw cause;
       }
       writeFileSync(join(dirname(output), "sluice.schema.json"), draft.schema);

@@ -5,10 +5,8 @@
 import { isIP } from "node:net";
 import type { Configuration, ServerSettings } from "../../config/configuration.ts";
 import { isPublicAddress } from "../../features/notices/webhook.ts";
-import { anywhere, urlHost } from "./local-server.ts";
+import { answer_ms, answerOf, anywhere, urlHost } from "./local-server.ts";
 import { Warning } from "./warning.ts";
-
-const answer_ms = 5000;
 
 /** The first public address at which the host listens; null: it listens only on this machine and private networks. */
 function publicAddress(host: string, addresses: readonly string[]): string | null {
@@ -65,18 +63,10 @@ export async function consolePortSays(
   );
 }
 
-/**
- * The reason why no console responds at this origin; null: a console responds. The node's own certificate is not
- * verified.
- */
+/** The reason why no console responds at this origin; null: a console responds. */
 async function whyNoConsole(origin: string, isOwn: boolean): Promise<string | null> {
   try {
-    const response = await fetch(`${origin}/session/ways`, {
-      proxy: false,
-      redirect: "manual",
-      signal: AbortSignal.timeout(answer_ms),
-      tls: { rejectUnauthorized: !isOwn },
-    });
+    const response = await answerOf(`${origin}/session/ways`, isOwn);
     const ways: unknown = await response.json().catch(() => null);
     const isConsole = response.ok && typeof ways === "object" && ways !== null && "issuers" in ways;
     return isConsole ? null : `something else answers (${response.status})`;

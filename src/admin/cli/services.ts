@@ -58,7 +58,6 @@ export interface Services {
    * the database all the same.
    */
   compareSchema(applied: readonly AppliedMigration[]): Promise<Inspection["schema"] & Pick<Migrations, "newer">>;
-  /** Inspects the database. Throws an Error that says what is wrong. */
   inspectDatabase(storage: StorageSettings): Promise<Inspection>;
   /** One sentence on the state of Redis; throws an Error that says what is wrong. */
   inspectRedis(redisUrl: string): Promise<string>;

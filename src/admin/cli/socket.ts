@@ -14,7 +14,7 @@ import { client, type Transport } from "../management/client.ts";
 import { ManagementError, refusalFrom } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
 import { type Management, verbs } from "../management/verbs.ts";
-import { wait_ms } from "./calling.ts";
+import { codeOf, wait_ms } from "./calling.ts";
 import type { AppliedMigration } from "./services.ts";
 import { userNumbered } from "./user.ts";
 
@@ -301,8 +301,4 @@ const stoppedBefore =
 
 function ownedByAnother(path: string): ManagementError {
   return new ManagementError(`${path} belongs to another user. Run this command as the user that runs the server.`);
-}
-
-function codeOf(cause: unknown): string | null {
-  return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : null;
 }

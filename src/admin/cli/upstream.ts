@@ -7,13 +7,11 @@ import type { Command } from "commander";
 import { grouped } from "../../core/inference/money.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { Column } from "../management/command.ts";
-import { localSettings, urlHost } from "./local-server.ts";
+import { answerOf, localSettings, urlHost } from "./local-server.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import type { CommandContext } from "./services.ts";
 import { table } from "./table.ts";
 import { addCheckCommand } from "./upstream-check.ts";
-
-const answer_ms = 5000;
 
 export function addUpstreamCommands(group: Command, context: CommandContext): void {
   addListCommand(group, context);
@@ -52,19 +50,9 @@ const columns: Column<Route>[] = [
   { head: "WAITING", cell: (route) => grouped(route.waiting) },
 ];
 
-/**
- * Reads the routes. The node's own certificate has its public name, so it is not verified here; nothing secret is sent.
- */
 async function routesAt({ url: origin, isOwn }: Operator): Promise<Route[]> {
   if (!URL.canParse(origin) || !/^https?:$/.test(new URL(origin).protocol)) throw new Error(`'${origin}' is not a URL`);
-  const signal = AbortSignal.timeout(answer_ms);
-  const tls = { rejectUnauthorized: !isOwn };
-  const answer = await fetch(new URL("/readyz?verbose", origin), {
-    proxy: false,
-    redirect: "manual",
-    signal,
-    tls,
-  }).catch(() => null);
+  const answer = await answerOf(new URL("/readyz?verbose", origin), isOwn).catch(() => null);
   if (!answer) throw new Error(`nothing answers at ${origin}`);
   const body = (await answer.json().catch(() => null)) as { routes?: unknown } | null;
   if (Array.isArray(body?.routes)) return body.routes as Route[];

@@ -29,7 +29,6 @@ export function addVerbGroup(program: Command, context: CommandContext, name: st
   return group;
 }
 
-/** A function that connects a command to the `Management` whose verbs it calls. */
 type Reaching = typeof withManagement;
 
 /**
@@ -41,7 +40,6 @@ export function addVerbCommands(group: Command, context: CommandContext, reachin
   for (const verb of mine) addVerbCommand(group, context, verb, reaching[verb.name]);
 }
 
-/** Adds the command of a verb whose command is a single word. */
 export function addWordCommand(program: Command, context: CommandContext, word: string): void {
   addVerbCommand(program, context, verbs.find(({ command }) => command?.words === word)!);
 }

@@ -6,6 +6,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { shellWord } from "../../management/shell-word.ts";
+import { codeOf } from "../calling.ts";
 import type { Services } from "../services.ts";
 import { writeWhole } from "../write-whole.ts";
 import { isInSystem, type KeptSecret } from "./secrets.ts";
@@ -28,7 +29,6 @@ export type KeptSignIn = KeptTokens | { kind: "key"; key: KeptSecret };
 export const secretOf = (signIn: KeptSignIn) => (signIn.kind === "key" ? signIn.key : signIn.refresh_token);
 
 export interface KeptSignIns {
-  /** The sign-in at this server; null: there is none. */
   read(url: string): KeptSignIn | null;
   write(url: string, signIn: KeptSignIn): void;
   /** Deletes the sign-in. Returns false if there was none. */
@@ -147,8 +147,6 @@ function unlessMissing<Result>(work: () => Result): Result | null {
     throw cause;
   }
 }
-
-const codeOf = (cause: unknown) => (cause instanceof Error && "code" in cause ? cause.code : undefined);
 
 function signInIn(text: string, file: string, url: string): KeptSignIn {
   try {
