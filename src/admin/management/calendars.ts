@@ -63,7 +63,6 @@ export async function firstCalendar(
   return { ...first, zone: await knownZone(context.administration, first.zone) };
 }
 
-/** The name of a time zone as the database writes it. */
 export async function knownZone(administration: ManagementContext["administration"], name: string): Promise<string> {
   const known = await administration.knownZone(name);
   if (known !== null && isZone(known)) return known;

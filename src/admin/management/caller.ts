@@ -9,7 +9,6 @@ export interface Caller {
   role: CallerRole;
   /** The caller's name in messages: `operator ann`. */
   name: string;
-  /** The caller's name in the audit log. */
   actor: Actor;
   /** The only organization that the caller sees; null: the caller sees all organizations. */
   within: string | null;

@@ -20,7 +20,6 @@ export interface Flag {
    * argument (`<on|off>`) that says whether there is a value.
    */
   none?: string | Flag;
-  /** The words that are typed for Boolean values. */
   words?: Readonly<Record<string, boolean>>;
   /** The option may be repeated; the values are then joined with commas. */
   adds?: true;
@@ -53,7 +52,6 @@ interface Choices {
   none: string;
 }
 
-/** A question that the command asks before it acts. */
 export interface Confirmation {
   /** The verb that reads the data for the text of the question. */
   of: { name: string };

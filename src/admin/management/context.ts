@@ -39,7 +39,6 @@ export interface ManagedCatalog {
   models: readonly string[];
   /** The model's public id, by alias. Absent: there are no aliases. */
   aliases?: ReadonlyMap<string, string> | undefined;
-  /** Names of upstreams. */
   upstreams: readonly string[];
   /** Names of the upstreams with `resolve`, each of whose addresses is an engine of its own. Absent: there are none. */
   resolved?: readonly string[] | undefined;
@@ -65,7 +64,6 @@ export interface ConsoleLinking {
   link(actor: Actor): Promise<{ url: string; expiresAt: Date }>;
 }
 
-/** The stores that the verbs read and change. */
 export interface ManagementStores {
   administration: Administration;
   ledger: LedgerAdministration & Pick<Books, "check">;
@@ -226,7 +224,7 @@ export function isClosed(slug: string): never {
 }
 
 export function noKey(id: string): never {
-  return fail(`There is no key '${parse.excerpt(id)}'. To list all keys, run: sluice key list`, "resource_not_found");
+  return parse.missing("key", id, " keys", "key list");
 }
 
 /** Refuses an act after which nobody could administer the service. */

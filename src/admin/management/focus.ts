@@ -29,7 +29,6 @@ export function reportFocus(report: Report): Iterable<string> {
   return focusLines(report);
 }
 
-/** The data for the columns of `ofThing`. */
 interface ThingFacts {
   row: Row;
   isUsage: boolean;
@@ -72,7 +71,6 @@ const ofThing: Columns<ThingFacts> = {
   x_PersonName: ({ row }) => row.person ?? null,
 };
 
-/** Columns that depend on the period of a row. */
 const ofPeriod: Columns<Period> = {
   BillingPeriodEnd: (period) => period.billingEnd,
   BillingPeriodStart: (period) => period.billingStart,

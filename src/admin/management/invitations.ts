@@ -213,10 +213,7 @@ async function knownIssuer({ configuration }: ManagementContext, named: string |
 }
 
 function noInvitation(named: string): never {
-  return fail(
-    `There is no invitation '${parse.excerpt(named)}'. To list all, run: sluice invitation list`,
-    "resource_not_found",
-  );
+  return parse.missing("invitation", named, "", "invitation list");
 }
 
 function invitationFacts(one: Invitation): Facts {

@@ -38,7 +38,6 @@ export async function askedLimit(context: ManagementContext, asking: Asking): Pr
   };
 }
 
-/** The limit that stopped a refused request of the person. */
 async function limitMet(context: ManagementContext, personId: string, requestId: string): Promise<AskedLimit> {
   const refusal = await context.refused.find(requestId);
   if (!refusal || !context.isInSight(refusal.organizationId) || refusal.personId !== personId)

@@ -332,8 +332,5 @@ async function decidedShown(
 }
 
 function noLimitRequest(id: string): never {
-  return fail(
-    `There is no limit request '${parse.excerpt(id)}'. To list all, run: sluice limit requests`,
-    "resource_not_found",
-  );
+  return parse.missing("limit request", id, "", "limit requests");
 }

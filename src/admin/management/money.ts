@@ -28,7 +28,6 @@ export type GivenMoney = string | Money;
 
 export const givenMoney = (description: string) => Type.Union([typed(""), written("")], { description, ...mustBe });
 
-/** An amount that may be below 0. */
 export const signedMoney = (description: string) =>
   Type.Union([typed("-?"), written("-?")], { description, ...mustBe });
 

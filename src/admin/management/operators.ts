@@ -275,8 +275,5 @@ async function boundTo(
 }
 
 function noOperator(id: string): never {
-  return fail(
-    `There is no operator '${parse.excerpt(id)}'. To list all operators, run: sluice operator list`,
-    "resource_not_found",
-  );
+  return parse.missing("operator", id, " operators", "operator list");
 }

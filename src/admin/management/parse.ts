@@ -13,6 +13,11 @@ export function excerpt(text: string): string {
   return line.length > 80 ? `${line.slice(0, 80)}…` : line;
 }
 
+/** Refuses a name that no thing of this kind has. `list`: the words of the command that lists the things. */
+export function missing(thing: string, name: string, all: string, list: string): never {
+  return fail(`There is no ${thing} '${excerpt(name)}'. To list all${all}, run: sluice ${list}`, "resource_not_found");
+}
+
 export const instantForm =
   /^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:?[0-9]{2}))?$/;
 

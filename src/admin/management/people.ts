@@ -6,7 +6,6 @@ import { exampleOf } from "../store/example.ts";
 import type { PersonChanged } from "../store/people.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { lastAdministrator, type ManagementContext } from "./context.ts";
-import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
 import { personIdOf, personNamed } from "./person-named.ts";
@@ -235,8 +234,5 @@ export async function changePerson(
 }
 
 export function noPerson(name: string): never {
-  return fail(
-    `There is no person '${parse.excerpt(name)}'. To list all people, run: sluice person list`,
-    "resource_not_found",
-  );
+  return parse.missing("person", name, " people", "person list");
 }

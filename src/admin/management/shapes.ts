@@ -27,7 +27,6 @@ export const message = (chars_max: number) => text(chars_max, `one line of 1 to 
 export const formed = (pattern: RegExp, mustBe: string, description: string) =>
   Type.String({ pattern: pattern.source, description, "x-must-be": mustBe });
 
-/** The schema of a Boolean in a query string. */
 export const queryFlag = (description: string) =>
   Type.Optional(Type.Boolean({ description, "x-must-be": "'true' or 'false'" }));
 

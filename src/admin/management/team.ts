@@ -59,8 +59,5 @@ export async function teamNamed(
 }
 
 export function noTeam(given: string): never {
-  return fail(
-    `There is no team '${parse.excerpt(given)}'. To list all teams, run: sluice team list`,
-    "resource_not_found",
-  );
+  return parse.missing("team", given, " teams", "team list");
 }

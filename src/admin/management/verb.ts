@@ -74,7 +74,6 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
    */
   takes: TObject<Takes>;
   answers: Answers;
-  /** An example input, as JSON, and the answer to it. */
   example: { takes: Static<TObject<Takes>>; answer: Value<Answers> };
   /**
    * The verb's command on the command line; absent if the command is hand-written code, or if the verb has no command.
@@ -224,7 +223,6 @@ function refusedIn(schema: TSchema, json: unknown): string[] {
   return [];
 }
 
-/** Performs the verb with the JSON of a request, and returns JSON. */
 export async function perform(one: Verb, context: ManagementContext, json: unknown): Promise<unknown> {
   return encode(one.answers, await one.act(context, one.take(json)));
 }

@@ -86,7 +86,6 @@ function pageOperations(parts: ConsoleParts, pages: ConsolePages): Operation[] {
   ];
 }
 
-/** The operations for signing in through an issuer. */
 function issuerOperations(parts: ConsoleParts, people: IdentityParts): Operation[] {
   return [
     forBrowsers(people, "console", {

@@ -143,7 +143,6 @@ function signInLinks(parts: IdentityParts, path: string, more: Record<string, st
   return html`<p>${links}</p>`;
 }
 
-/** The fault for a form that was made for another session. */
 function staleForm(): Fault {
   return new Fault("invalid_value", "This page belongs to another session. Open it again, and try again.");
 }

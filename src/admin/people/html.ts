@@ -2,7 +2,6 @@
  * Pages without scripts: all text is escaped, and the content security policy allows only the one style sheet. Pure.
  */
 
-/** HTML text, which is not escaped again. */
 export class Html {
   constructor(readonly text: string) {}
 }

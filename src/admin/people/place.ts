@@ -86,7 +86,6 @@ export function requireHost({ request }: Call, origins: readonly string[], what:
   throw new Fault("host_not_allowed", `${what} doesn't answer to this host name. Use ${origins[0] ?? ""}.`);
 }
 
-/** Refuses a request that does not come from a page of one of the origins. */
 export function requireOrigin({ request }: Call, origins: readonly string[]): void {
   if (origins.includes(request.headers.get("origin") ?? "")) return;
   const page = `a page of ${origins[0] ?? ""}`;

@@ -36,7 +36,6 @@ export interface Administration extends TeamAdministration, LimitAdministration,
         plan?: string | undefined;
       },
   ): Promise<PageOf<Organization>>;
-  /** Finds an organization by slug or ID. */
   findOrganization(slugOrId: string): Promise<Organization | null>;
   /** Finds the organization that had this slug before it was renamed. */
   formerOwner(slug: string): Promise<Organization | null>;
@@ -225,7 +224,6 @@ export interface AuditQuery {
   organizationId?: string | undefined;
   actor?: string | undefined;
   action?: string | undefined;
-  /** Only entries about this plan. */
   plan?: string | undefined;
   /** Only entries about the thing with this id. */
   subject?: string | undefined;

@@ -42,9 +42,7 @@ export type NewInvitation = Pick<
   "id" | "organizationId" | "teamId" | "role" | "issuer" | "email" | "limits"
 >;
 
-/** The days for which an invitation is open. */
 export const invitation_days = 14;
-/** The most open invitations of an organization. */
 export const openInvitations_max = 1_000;
 /** The days for which an invitation is kept after it is no longer open. */
 export const invitationKept_days = 90;

@@ -18,7 +18,6 @@ export interface LedgerAdministration {
   sealed(): Promise<Sealed>;
   /** The lost settlements: the store had confirmed them, but no longer has them. */
   lost(): Promise<RecordedLosses>;
-  /** Returns the time by the store's clock. */
   now(): Promise<Date>;
   /** The usage in a span of time, by groups. The report equals the sum of the records as they are at one instant. */
   report(query: ReportQuery): Promise<UsageReport>;

@@ -32,7 +32,6 @@ export interface NewLimitRequest extends AskedLimit {
 }
 
 export interface StoredLimitRequest extends NewLimitRequest {
-  /** The organization's slug. */
   organization: string;
   /** The name, else the e-mail address, of the person who asks; null: the person's identity was erased. */
   person: string | null;
@@ -57,7 +56,6 @@ export const openLimitRequests_max = 3;
  * every destination of notices.
  */
 export const limitRequestsADay_max = 20;
-/** The days for which a limit request is open. */
 export const limitRequest_days = 7;
 /** The days for which a limit request is kept after it is no longer open. */
 export const limitRequestKept_days = 400;

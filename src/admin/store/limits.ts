@@ -65,7 +65,6 @@ export interface SubjectLimits extends LimitSubject, LimitValues {
   version: number;
 }
 
-/** A raise that is to be set. */
 export type NewRaise = Pick<Raise, "models" | "limits" | "until">;
 
 /** The values that are to be set; values that are left out stay. */
@@ -74,7 +73,6 @@ export interface LimitsChange extends Partial<Pick<LimitValues, "own" | "keys" |
 }
 
 export interface LimitAdministration {
-  /** The limits of a subject; null if there is no such subject. */
   limitsOf(subject: LimitSubject): Promise<SubjectLimits | null>;
   /** Pages through the limits of the existing teams, people or keys of an organization, in the order of their IDs. */
   pageLimits(

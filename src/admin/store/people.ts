@@ -10,7 +10,6 @@ import type { OverShare, Page, PageOf } from "./page.ts";
 
 export interface PersonQuery extends Page, OverShare {
   organizationId?: string | undefined;
-  /** Only people whose membership is in this team. */
   teamId?: string | undefined;
   /** Part of an e-mail address or a name; case does not matter. */
   search?: string | undefined;

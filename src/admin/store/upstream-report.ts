@@ -11,7 +11,6 @@ export interface UpstreamQuery {
   /** Only requests for which this upstream was asked last; absent: requests of all upstreams. */
   upstream?: string | undefined;
   model?: string | undefined;
-  /** Only requests of this organization; absent: of all organizations. */
   organizationId?: string | undefined;
 }
 

@@ -22,7 +22,6 @@ export interface Name {
 }
 
 export interface Field<Now> {
-  /** The schema of the field's value in the file. */
   schema: TSchema;
   /** The current value, in the form of the file. Undefined: an export leaves the field out. */
   read(now: Now): unknown;
@@ -43,7 +42,6 @@ export interface Field<Now> {
 }
 
 export interface Kind<Now> {
-  /** The word for a thing of this kind in messages. */
   word: "plan" | "organization" | "team" | "key" | "person";
   fields: Readonly<Record<string, Field<Now>>>;
   /** The verb that creates a thing of this kind; null: a file cannot create one. */
@@ -66,7 +64,6 @@ export interface RemovableKind<Now> extends Kind<Now> {
   removes: VerbName;
 }
 
-/** Makes a field that is set by one member of the input of one verb. */
 export function setBy<Now>(
   verb: VerbName,
   member: string,

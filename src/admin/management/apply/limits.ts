@@ -128,7 +128,6 @@ function placeAndName(place: string): [place: string, name: string] {
   return [place.slice(0, end), place.slice(end + 1)];
 }
 
-/** The current limits, as a file has them. */
 export const limitsWritten = (now: LimitsNow | null): Values => nested(flatOf(now), (_, limit) => limit);
 
 /** The current limits with null for each amount: the input that removes them all. */

@@ -34,7 +34,6 @@ export interface Performed {
   failed: { step: Step; cause: unknown }[];
 }
 
-/** Whether the call returns a secret. */
 export const hasSecret = ({ verb }: Call) => verb === "createKey" || verb === "rotateKey";
 
 /**

@@ -50,7 +50,6 @@ export const normalName = (name: string) => (name.includes(" ") ? name : name.to
 export const nameOf = ({ person: { issuer, subject } }: PersonState): string | null =>
   subject === null ? null : `${issuer} ${subject}`;
 
-/** All names by which a file may refer to the person. */
 export function namesOf(now: PersonState): string[] {
   const { email, isEmailVerified } = now.person;
   return [nameOf(now), isEmailVerified && email ? normalName(email) : null].filter((name) => name !== null);

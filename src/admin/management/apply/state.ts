@@ -28,7 +28,6 @@ export interface PersonState {
 
 export interface State {
   plans: ReadonlyMap<string, Plan>;
-  /** The organizations by slug. */
   organizations: ReadonlyMap<string, OrganizationState>;
   /** The current slugs of renamed organizations, by their former slugs. */
   renamed: ReadonlyMap<string, string>;
@@ -150,7 +149,6 @@ const withLimits = <Thing extends { id: string }>(thing: Thing, limits: Readonly
   limits: limits.get(thing.id) ?? null,
 });
 
-/** The limits of the teams, keys or people of an organization, by their IDs. */
 async function limitsIn(
   manage: Management,
   organization: string,
