@@ -22,7 +22,6 @@ export interface Occasion {
   at?: Date;
 }
 
-/** Thrown if the claims do not identify a person. */
 export class NoSubject extends Error {}
 
 /**

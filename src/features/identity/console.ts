@@ -27,9 +27,7 @@ export interface ConsoleParts {
   links: ConsoleLinks | null;
   /** The origins of the console; the first one is shown to users. Empty before the console listens. */
   origins(): readonly string[];
-  /** Returns the URL at which clients reach the service. */
   serviceUrl(): string;
-  /** Limits the rate of look-ups of unknown codes and secrets. */
   unknown: UnknownCredentials;
   random(bytes: number): Uint8Array;
 }

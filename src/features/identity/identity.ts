@@ -31,7 +31,6 @@ export interface IdentityParts {
   now_ms(): number;
 }
 
-/** Thrown if sign-ins are not configured. */
 export class NotConfigured extends Error {}
 
 /** Thrown for a known person who may not sign in. The message is shown to the person. */

@@ -4,7 +4,6 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Identity, Issuer } from "../../core/auth/identity.ts";
-import { endSessionUrl } from "./grants.ts";
 import {
   confirmedAgain,
   hashOf,
@@ -90,17 +89,6 @@ function formSecretOf(secret: string): string {
 export function isFormSecret({ formSecret }: CurrentSession, sent: string | null): boolean {
   const [ours, theirs] = [Buffer.from(formSecret()), Buffer.from(sent ?? "")];
   return ours.length === theirs.length && timingSafeEqual(ours, theirs);
-}
-
-/** Ends the session. Returns the URL of the issuer's logout page; null if the issuer has none or is away. */
-export async function endSession(parts: IdentityParts, secret: string, returnTo: string): Promise<URL | null> {
-  const ended = await parts.sessions.end(hashOf(secret));
-  const issuer = ended && issuerNamed(identityOf(parts), ended.issuer);
-  if (!issuer) return null;
-  return parts.issuers.of(issuer).then(
-    (client) => endSessionUrl(client, returnTo),
-    () => null,
-  );
 }
 
 /**

@@ -66,7 +66,6 @@ interface Finishing {
   kind: SessionKind;
   /** The URL of this service, with its query, to which the issuer redirected the browser. */
   answer: URL;
-  /** The cookie that was set when the sign-in began. */
   cookie: string | null;
 }
 

@@ -22,7 +22,6 @@ import type { DeviceAnswer } from "./store/device-requests.ts";
 import type { KnownPerson } from "./store/people.ts";
 import type { NewAccessToken, Refreshing, SignInRights } from "./store/sign-ins.ts";
 
-/** A successful response of the token endpoint. */
 export interface Tokens {
   accessToken: string;
   lasts_s: number;

@@ -5,6 +5,7 @@
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
 import type { Claims } from "../../core/auth/identity.ts";
 import { isPlain } from "../../core/inference/plain-text.ts";
+import { isObject } from "../../core/protocol/json.ts";
 import { clockTolerance_s, IssuerAway, type IssuerClient, IssuerRefused, reasonOf } from "./issuer-clients.ts";
 import type { UseCounts } from "./store/use-counts.ts";
 
@@ -26,7 +27,6 @@ export interface Logout {
   /** The claims that identify the person. */
   claims: Claims;
   issuerSession: string | null;
-  /** Uses up the token. */
   used(): Promise<unknown>;
 }
 
@@ -103,8 +103,4 @@ function isOutage(error: errors.JOSEError): boolean {
   return (
     error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid || error.code === "ERR_JOSE_GENERIC"
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -16,7 +16,6 @@ import { decode, type Value } from "../../../core/schema/codec.ts";
 import { type Actor, scopes } from "../../../core/store/directory.ts";
 import { type NamedMembership, type PersonKind, personKinds, personRoles } from "../../../core/store/people.ts";
 
-/** A membership in force. */
 export const Membership = Type.Object(
   {
     organization_id: nullable(id("org")),
@@ -129,7 +128,6 @@ export type Confirmed = KnownPerson & {
   missing: NamedMembership[];
 };
 
-/** The store of people, for sign-ins, sessions and tokens. */
 export interface People {
   findPerson(id: string): Promise<KnownPerson | null>;
   personOf(issuer: string, subject: string): Promise<KnownPerson | null>;

@@ -35,7 +35,6 @@ export interface NewSignIn extends SignInRights {
   agent: string;
   address: string;
   access: NewAccessToken;
-  /** The hash of the first refresh token. */
   refreshHash: Uint8Array;
 }
 

@@ -8,9 +8,7 @@ export interface UseCounts {
    * equal values of different kinds are counted separately.
    */
   count(about: string, value: string, lasts_ms: number): Promise<number>;
-  /** Subtracts a use that was counted before. */
   uncount(about: string, value: string): Promise<void>;
-  /** The number of counted uses of the value. */
   counted(about: string, value: string): Promise<number>;
   forget(): Promise<number>;
 }
