@@ -1,7 +1,6 @@
 /** Derives, from the reports of nodes, the conditions of the fleet of which operators are notified. Pure. */
 import type { Condition, NewNotice } from "./store/notice.ts";
 
-/** A node, as the reports of its processes describe it. */
 export interface ReportedNode {
   id: string;
   name: string;

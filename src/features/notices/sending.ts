@@ -10,7 +10,6 @@ import type { DueNotice, NewNotice, NoticeQueue } from "./store/notice.ts";
 
 export interface NoticesParts {
   queue: NoticeQueue;
-  /** Derives the fleet's current conditions from its reports. */
   conditions: Parameters<NoticeQueue["look"]>[0];
   allowsPrivate: () => boolean;
   /** The settings of the mail server. Null: the service sends no mail. */
@@ -25,17 +24,6 @@ export interface NoticesParts {
   givenUp(notice: DueNotice, problem: string): void;
   look_ms?: number;
   send_ms?: number;
-  /**
-   * The interval at which secrets in plain text, or encrypted with an older key, are encrypted. The default is long:
-   * older versions cannot read encrypted secrets, and by then no node of an older version runs after an upgrade.
-   */
-  seal_ms?: number;
-}
-
-export interface Notices {
-  /** Adds a notice for the operators. While the database is away, the notice waits in memory. */
-  tell(notice: NewNotice): void;
-  stop(): Promise<void>;
 }
 
 const attempts_max = 12;
@@ -45,6 +33,11 @@ const at_once_max = 20;
 /** The time limit for all mails of a round, far shorter than the lease of a notice. */
 const mailWait_ms = 40_000;
 const forget_ms = 3_600_000;
+/**
+ * The interval at which secrets in plain text, or encrypted with an older key, are encrypted. It is long: older versions
+ * cannot read encrypted secrets, and by then no node of an older version runs after an upgrade.
+ */
+const seal_ms = 3_600_000;
 const untold_max = 100;
 
 /**
@@ -55,8 +48,8 @@ export function nextAttempt_ms(attempts: number): number | null {
   return attempts >= attempts_max ? null : Math.min(first_again_ms * 2 ** (attempts - 1), again_ms_max);
 }
 
-export function notices(parts: NoticesParts): Notices {
-  const { queue, failed, look_ms = 10_000, send_ms = 2_000, seal_ms = 3_600_000 } = parts;
+export function notices(parts: NoticesParts) {
+  const { queue, failed, look_ms = 10_000, send_ms = 2_000 } = parts;
   const untold = new Map<string, NewNotice>();
   const sending = new Map<string, Promise<void>>();
   const clock = idleClock();
@@ -119,10 +112,11 @@ export function notices(parts: NoticesParts): Notices {
   }
 
   return {
-    tell(notice) {
+    /** Adds a notice for the operators. While the database is away, the notice waits in memory. */
+    tell(notice: NewNotice): void {
       if (untold.size < untold_max) untold.set(notice.about, notice);
     },
-    async stop() {
+    async stop(): Promise<void> {
       isStopped = true;
       await Promise.all(rounds.map((round) => round.stop()));
       await Promise.all(sending.values());

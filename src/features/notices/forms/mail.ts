@@ -1,6 +1,6 @@
 /** Writes a message as mail: a subject, plain text, and the same text as HTML, which loads nothing. Pure. */
 import type { Message } from "../kinds.ts";
-import { cut, known, written } from "./text.ts";
+import { cut, known, oneLine, written } from "./text.ts";
 
 const subject_chars_max = 150;
 const value_chars_max = 2_000;
@@ -57,9 +57,6 @@ function htmlOf(title: string, facts: readonly (readonly [string, string])[], { 
 
 const textOf = (value: string | Date) =>
   typeof value === "string" ? cut(oneLine(value), value_chars_max) : written(value);
-
-/** Puts a text on one line, so that names that people chose cannot begin a new line or a header. */
-const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ");
 
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 const escaped = (text: string) => text.replace(/[&<>"']/g, (one) => entities[one]!);

@@ -6,6 +6,9 @@ export function known(facts: Message["facts"]): (readonly [string, string | Date
   return facts.flatMap(([name, value]) => (value === null || value === "" ? [] : [[name, value] as const]));
 }
 
+/** Puts a text on one line, so that names that people chose cannot begin a new line or a header. */
+export const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ");
+
 export function written(at: Date): string {
   return `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }

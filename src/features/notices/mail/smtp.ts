@@ -6,6 +6,7 @@
 import MailComposer from "nodemailer/lib/mail-composer";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { WrittenMail } from "../forms/mail.ts";
+import { oneLine } from "../forms/text.ts";
 
 export interface MailServer {
   host: string;
@@ -44,7 +45,6 @@ export interface MailRound {
 }
 
 interface Terms {
-  /** The time limit for all mails of the round. */
   wait_ms: number;
   /** Called with the cause if the server cannot be used. */
   failed(cause: unknown): void;
@@ -100,7 +100,6 @@ export function mailRound(server: MailServer, { wait_ms, failed }: Terms): MailR
   };
 }
 
-/** An open connection to the mail server. */
 interface Open {
   connection: SMTPConnection;
   /** Resolves when the server accepts mails on the connection. */
@@ -236,7 +235,10 @@ function isOfMail(cause: unknown): boolean {
 function refusalOf(cause: unknown, to: string): MailRefusal {
   const { responseCode, response } = cause as ServerReply;
   if (isOfMail(cause))
-    return { problem: `the mail server refused ${to}: ${oneLine(response ?? "")}`, isFinal: responseCode! >= 500 };
+    return {
+      problem: `the mail server refused ${to}: ${oneLine(response ?? "").slice(0, 200)}`,
+      isFinal: responseCode! >= 500,
+    };
   return { problem: `the mail server of the service ${unusable(cause).says}`, isFinal: false };
 }
 
@@ -251,5 +253,3 @@ function unusable(cause: unknown): Unusable {
   if (code === "ETIMEDOUT" || cause instanceof Late) return { why: "silent", says: "did not answer in time" };
   return { why: "unreachable", says: "cannot be reached" };
 }
-
-const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").slice(0, 200);

@@ -4,7 +4,6 @@ import type { NoticeKind } from "../kinds.ts";
 
 export type { NoticeKind } from "../kinds.ts";
 
-/** The forms in which notices are written and sent. */
 export const noticeForms = ["json", "slack", "teams", "mail"] as const;
 export type NoticeForm = (typeof noticeForms)[number];
 
@@ -36,7 +35,6 @@ export interface DueNotice {
   kind: NoticeKind;
   details: Record<string, unknown>;
   createdAt: Date;
-  /** The number of attempts, including the current one. */
   attempts: number;
   /** The name of the destination; for a notice to one person, that person's ID. */
   destination: string;
@@ -61,7 +59,6 @@ export interface Recipient {
   unsubscribes: string | null;
 }
 
-/** The outcome of one attempt to deliver a notice. */
 export interface Delivery {
   /** One line that says why the notice was not delivered; null: it was delivered. */
   problem: string | null;
