@@ -1,8 +1,7 @@
 // Measures the cost of the ledger with 13 months of records: `bun bench/scale.ts [records] [URL of a database to keep]
 // [full]`. Fills a database with records (by default 20 million: about 10 GB and 10 minutes; 300000 for a quick run),
 // and runs the same statements in turns on it and on an empty one. Prints milliseconds and the number of touched pages.
-// A database given by its URL is filled if it has no records, and is kept; bench/dump.ts uses it. Nothing waits for a
-// disk (fsync is off).
+// A database given by its URL is filled if it has no records, and is kept. Nothing waits for a disk (fsync is off).
 
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
