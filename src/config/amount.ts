@@ -6,13 +6,14 @@ import { isScalar } from "yaml";
 import { wholeOf } from "../admin/store/amounts.ts";
 import type { Path } from "../core/schema/walk.ts";
 import { mustBe } from "./must-be.ts";
+import type { FoundProblems } from "./problem.ts";
 import type { Row } from "./settings/row.ts";
 import { sourceOf, type YamlFile } from "./yaml.ts";
 
 /**
  * Replaces the value of every amount by its text. Yields the path of each amount that is out of bounds, and the reason.
  */
-export function* amountsAsWritten(schema: Row, { value, locate }: YamlFile): Generator<[path: Path, message: string]> {
+export function* amountsAsWritten(schema: Row, { value, locate }: YamlFile): FoundProblems {
   for (const { row, path, holder, name } of amountsIn(schema, value, [])) {
     const { node } = locate(path);
     const text = typeof holder[name] === "number" && isScalar(node) ? sourceOf(node) : String(holder[name]);

@@ -1,14 +1,13 @@
 /** Checks the section `identity` of sluice.yaml beyond its schema, and makes settings of it. */
 import type { Identity, Issuer, Rule } from "../core/auth/identity.ts";
-import type { Path } from "../core/schema/walk.ts";
 import { scopes } from "../core/store/directory.ts";
+import type { FoundProblems } from "./problem.ts";
 import { identity as rows } from "./settings/identity.ts";
 import { filled, type Group, type Row, type Written } from "./settings/row.ts";
 
 export type IdentitySection = Written<typeof rows.properties>;
 type IssuerEntry = NonNullable<IdentitySection["issuers"]>[number];
 type RuleEntry = NonNullable<IdentitySection["rules"]>[number];
-type FoundProblems = Iterable<[path: Path, message: string]>;
 
 /** Yields the path of each problem below `identity`, and its message. */
 export function* brokenIdentity(section: IdentitySection): FoundProblems {

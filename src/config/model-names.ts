@@ -1,10 +1,10 @@
 /** Checks that each model name in a file means one model, and that replacements do not lead in a circle. */
-import type { Path } from "../core/schema/walk.ts";
 import { didYouMean } from "./diagnose.ts";
+import type { FoundProblems } from "./problem.ts";
 import type { ModelEntry } from "./settings/model.ts";
 
 /** Yields the problems. An entry of `models` is null if something else is wrong with that model. */
-export function* mistakenNames(models: (ModelEntry | null)[]): Generator<[path: Path, message: string]> {
+export function* mistakenNames(models: (ModelEntry | null)[]): FoundProblems {
   const byId = new Map(models.flatMap((model) => (model ? [[model.id, model] as const] : [])));
   const isWhole = models.every((model) => model !== null);
   const owners = new Map<string, string>();

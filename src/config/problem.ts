@@ -2,6 +2,9 @@
 import { plain } from "../core/inference/plain-text.ts";
 import type { Path } from "../core/schema/walk.ts";
 
+/** Problems of a value, each with the path of its place. */
+export type FoundProblems = Iterable<[path: Path, message: string]>;
+
 /** A position in a file. Lines and columns count from 1. */
 export interface FilePosition {
   line: number;

@@ -15,7 +15,7 @@ import { didYouMean } from "./diagnose.ts";
 import { brokenIdentity, type IdentitySection } from "./identity.ts";
 import { instantOf } from "./instant.ts";
 import { mistakenNames } from "./model-names.ts";
-import { fieldOf } from "./problem.ts";
+import { type FoundProblems, fieldOf } from "./problem.ts";
 import { record } from "./record.ts";
 import { Model, type ModelEntry } from "./settings/model.ts";
 import { filled, type Row, type Written } from "./settings/row.ts";
@@ -23,9 +23,6 @@ import { newPrices, sections } from "./settings/sections.ts";
 import { Upstream, type UpstreamEntry } from "./settings/upstream.ts";
 import { simulatorName } from "./simulator.ts";
 import { checkedUrl } from "./upstream-url.ts";
-
-type Problem = [path: Path, message: string];
-type FoundProblems = Iterable<Problem>;
 
 /**
  * Yields a problem for each broken rule. `value` may have holes in place of parts with other problems; entries with

@@ -105,13 +105,16 @@ interface Bounds extends Options<number> {
   maximum: number;
 }
 
-export function whole<const Given extends Bounds>(given: Given, description: string): Row<number, PresenceOf<Given>> {
-  return { type: "integer", ...given, description };
+/** Makes the function that makes rows of this type. */
+function rowsOf<Value, Given extends Options<Value>>(type: "integer" | "number" | "boolean" | "string") {
+  return <const Own extends Given>(given: Own, description: string) =>
+    ({ type, ...given, description }) as Row<Value, PresenceOf<Own>>;
 }
 
-export function number<const Given extends Bounds>(given: Given, description: string): Row<number, PresenceOf<Given>> {
-  return { type: "number", ...given, description };
-}
+export const whole = rowsOf<number, Bounds>("integer");
+export const number = rowsOf<number, Bounds>("number");
+export const flag = rowsOf<boolean, Options<boolean>>("boolean");
+export const text = rowsOf<string, TextOptions>("string");
 
 /** The row of an amount of money, a decimal number. It is read from the text of the file, never from a double. */
 export function amount<const Given extends AmountOptions>(
@@ -135,13 +138,6 @@ interface AmountOptions {
   absent?: string;
 }
 
-export function flag<const Given extends Options<boolean>>(
-  given: Given,
-  description: string,
-): Row<boolean, PresenceOf<Given>> {
-  return { type: "boolean", ...given, description };
-}
-
 export function choice<const Name extends string, const Given extends Options<NoInfer<Name>> = object>(
   names: readonly Name[],
   given: Given,
@@ -155,13 +151,6 @@ interface TextOptions extends Options<string> {
   maxLength?: number;
   pattern?: string;
   patternErrorMessage?: string;
-}
-
-export function text<const Given extends TextOptions>(
-  given: Given,
-  description: string,
-): Row<string, PresenceOf<Given>> {
-  return { type: "string", ...given, description };
 }
 
 interface ListOptions<Item> extends Options<Item[]> {
