@@ -13,7 +13,7 @@ import {
   commonFaults,
   faultHeaders,
   faultHeadersOf,
-  faultsOfShape,
+  faultShapes,
   statusesOf,
 } from "../../src/features/openapi/faults.ts";
 import { headers as contractHeaders } from "../../src/features/openapi/headers.ts";
@@ -187,7 +187,7 @@ const resetHeaders = Object.keys(contractHeaders).filter((name) => name.includes
 
 /** The schema of an error body. If two shapes are possible, the value itself says which one it has. */
 function schemaOfFault(value: unknown, operation: Operation | undefined): TSchema {
-  const { schemas } = faultsOfShape(operation ? operation.faultShape : "client");
+  const { schemas } = faultShapes[operation ? (operation.faultShape ?? "error") : "client"];
   const claimed = (value as { type?: unknown } | undefined)?.type === "error" ? MessagesError : ChatError;
   return schemas.includes(claimed) ? claimed : schemas[0]!;
 }

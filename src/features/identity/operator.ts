@@ -9,9 +9,6 @@ import { Fault } from "../../core/inference/fault.ts";
 import { within } from "../../core/time/cancellation.ts";
 import type { FoundOperator, Operator, Operators } from "./store/operators.ts";
 
-/** Returns the operator who made a request. Throws Fault: 401, 429, or 503 `storage_unavailable` or `overloaded`. */
-export type OperatorAuthentication = (headers: HeaderSource, address: string) => Promise<Operator>;
-
 const lookup_ms = 3000;
 /**
  * The number of valid tokens that are remembered, so that their look-ups don't wait behind the look-ups of unknown
@@ -19,12 +16,15 @@ const lookup_ms = 3000;
  */
 const known_max = 1000;
 
-/** Returns the function that authenticates operators. `now_ms`: a monotonic clock. */
+/**
+ * Makes the function that returns the operator who made a request. That function throws Fault: 401, 429, or 503
+ * `storage_unavailable` or `overloaded`. `now_ms`: a monotonic clock.
+ */
 export function operatorAuthentication(options: {
   operators: Operators;
   now_ms: () => number;
   limits: UnknownCredentialLimits;
-}): OperatorAuthentication {
+}) {
   const unknown = unknownCredentials(options.limits, options.now_ms);
   const known = new Set<string>();
 
@@ -42,7 +42,7 @@ export function operatorAuthentication(options: {
     }
   }
 
-  return async (headers, address) => {
+  return async (headers: HeaderSource, address: string): Promise<Operator> => {
     try {
       const token = tokenOf(headers.get("authorization"));
       return validOperator(await available(found(hashKey(token), address)));
@@ -54,8 +54,8 @@ export function operatorAuthentication(options: {
 
 /**
  * Looks up the operator of a session again, by the hash of the token with which the session began. Throws as
- * `OperatorAuthentication` does. After a rotation, the old token still works for programs until its grace ends, but
- * sessions that began with it end immediately.
+ * the function of `operatorAuthentication` does. After a rotation, the old token still works for programs until its
+ * grace ends, but sessions that began with it end immediately.
  */
 export async function operatorNow(operators: Operators, tokenHash: Uint8Array, address: string): Promise<Operator> {
   const looked = within(operators.operatorOf(tokenHash, address), lookup_ms, "the list of operators");
@@ -74,9 +74,8 @@ function tokenOf(authorization: string | null): string {
   }
   const token = /^bearer[ \t]+(\S{1,100})$/i.exec(words)?.[1] ?? "";
   if (isOperatorToken(token)) return token;
-  const isApiKey = isKey(token);
   throw invalid(
-    isApiKey
+    isKey(token)
       ? "That is an API key, which administers nothing. Send an operator token, which begins with 'slo_'."
       : "The operator token is not valid. A token begins with 'slo_'. Check that you copied all of it.",
   );

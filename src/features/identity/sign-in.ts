@@ -32,15 +32,6 @@ interface Attempt extends Expected {
 
 export const attempt_ms = 10 * 60_000;
 
-/**
- * A sign-in that has begun. `url`: the issuer's page, to which the browser is redirected. `cookie`: the cookie that the
- * browser must send with the issuer's response.
- */
-export interface BegunSignIn {
-  url: URL;
-  cookie: string;
-}
-
 interface Beginning {
   kind: SessionKind;
   /** The name of the issuer; null: the first issuer in the settings. */
@@ -49,7 +40,10 @@ interface Beginning {
   returnTo: string;
 }
 
-/** Begins a sign-in. Throws NotConfigured, IssuerAway, IssuerRefused. */
+/**
+ * Begins a sign-in. Returns the URL of the issuer's page, to which the browser is redirected, and the cookie that the
+ * browser must send with the issuer's response. Throws NotConfigured, IssuerAway, IssuerRefused.
+ */
 export async function beginSignIn(parts: IdentityParts, { kind, issuer, redirectUri, returnTo }: Beginning) {
   const all = issuersOf(identityOf(parts));
   const chosen = issuer === null ? all[0] : all.find((one) => one.issuer === issuer);
@@ -59,7 +53,7 @@ export async function beginSignIn(parts: IdentityParts, { kind, issuer, redirect
   const url = await authorizationUrl(await parts.issuers.of(chosen), redirectUri, expected);
   const attempt: Attempt = { ...expected, issuer: chosen.issuer, returnTo, begun_ms: now_ms() };
   const sealed = parts.sealing.seal(JSON.stringify(attempt), aboutOf(kind));
-  return { url, cookie: Buffer.from(sealed).toString("base64url") } satisfies BegunSignIn;
+  return { url, cookie: Buffer.from(sealed).toString("base64url") };
 }
 
 interface Finishing {
@@ -69,7 +63,7 @@ interface Finishing {
   cookie: string | null;
 }
 
-export interface FinishedSignIn {
+interface FinishedSignIn {
   /** The secret of the new session, for the session's cookie. */
   secret: string;
   known: KnownPerson;

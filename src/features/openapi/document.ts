@@ -16,7 +16,7 @@ import {
   faultExample,
   faultHeaders,
   faultHeadersOf,
-  faultsOfShape,
+  faultShapes,
   statusesOf,
 } from "./faults.ts";
 import { headers } from "./headers.ts";
@@ -170,8 +170,8 @@ function securityOf(scope: Operation["scope"]): Json[] {
   return [{ bearer: roles }, { apiKey: roles }];
 }
 
-function faultSchema(shape: FaultShape | undefined, components: Components): JsonObject {
-  const schemas = faultsOfShape(shape).schemas.map((schema) => components.schemaOf(schema));
+function faultSchema(shape: FaultShape, components: Components): JsonObject {
+  const schemas = faultShapes[shape].schemas.map((schema) => components.schemaOf(schema));
   return schemas.length === 1 ? schemas[0]! : { anyOf: schemas };
 }
 
@@ -209,8 +209,8 @@ function requestBody(
 }
 
 function responsesOf(operation: Operation, components: Components, models: readonly ContractModel[]): JsonObject {
-  const errorSchema = faultSchema(operation.faultShape, components);
-  const { success, faults } = operation;
+  const { success, faults, faultShape = "error" } = operation;
+  const errorSchema = faultSchema(faultShape, components);
   const content = (of: Record<string, Content>) => contentOf(of, components, models);
   const responses: Record<string, JsonObject> = {
     [success.status ?? 200]: response(success.description, success.headers, content(success.content)),
@@ -224,7 +224,7 @@ function responsesOf(operation: Operation, components: Components, models: reado
   }
   if (operation.otherFaults) {
     const body = { "application/json": { schema: errorSchema } };
-    const { code } = faultsOfShape(operation.faultShape);
+    const { code } = faultShapes[faultShape];
     const named = faultHeadersOf(operation, "default");
     responses.default = response(`Any other error; ${code} says which.`, named, body);
   }

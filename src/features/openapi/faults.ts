@@ -108,12 +108,8 @@ interface FaultDescription {
   code: string;
 }
 
-/** Describes the error bodies of an operation with this fault shape. */
-export function faultsOfShape(shape: FaultShape = "error"): FaultDescription {
-  return shapes[shape];
-}
-
-const shapes: Record<FaultShape, FaultDescription> = {
+/** The error bodies of operations by their fault shape. */
+export const faultShapes: Record<FaultShape, FaultDescription> = {
   error: { schemas: [ChatError], code: "`code`" },
   messages: { schemas: [MessagesError], code: "`error.details.error_code`" },
   responses: { schemas: [ResponsesError], code: "`code`" },

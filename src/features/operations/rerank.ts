@@ -35,8 +35,8 @@ const rerank: Passing<RerankRequest> = {
     head: `{"id":${JSON.stringify(responseId)},"object":"list","model":${JSON.stringify(model)},"results":[`,
     tail: (usage) => {
       const tokens = promptTokens(usage);
-      const shown = `{"prompt_tokens":${tokens},"total_tokens":${tokens}}`;
-      return `],"usage":${shown},"meta":{"tokens":{"input_tokens":${tokens}}}}`;
+      const counts = `{"prompt_tokens":${tokens},"total_tokens":${tokens}}`;
+      return `],"usage":${counts},"meta":{"tokens":{"input_tokens":${tokens}}}}`;
     },
   }),
 };

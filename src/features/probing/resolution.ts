@@ -17,8 +17,7 @@ export interface Resolution {
  * The problems of a look-up. `failed`: the look-up failed. `empty`: the name has no address. `own`: the name resolves
  * to this machine, but is not a name of this machine. `many`: the name has more addresses than are used.
  */
-export const problems = ["failed", "empty", "own", "many"] as const;
-export type Problem = (typeof problems)[number];
+export type Problem = "failed" | "empty" | "own" | "many";
 
 export const unresolved: Resolution = { addresses: [], problem: null, emptySince_ms: null };
 
