@@ -1,9 +1,7 @@
-/** No client ever gets half a character. */
+/** No client ever gets half a character. test/engines/odd.test.ts cuts texts anywhere, also within a character. */
 import { expect, test } from "bun:test";
-import fc from "fast-check";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { WholeCharacters } from "../../../src/core/protocol/answer.ts";
-import { forAll } from "./for-all.ts";
 
 const delta = (text: string, index = 0): InferenceEvent => ({ type: "part-delta", index, delta: text });
 const end = (index = 0): InferenceEvent => ({ type: "part-end", index });
@@ -33,19 +31,4 @@ test("a half that stays alone is U+FFFD: at its part's end, at the answer's, bef
 test("whole text is handed on as it is", () => {
   const batch = [delta("a😀"), delta(""), end()];
   expect(new WholeCharacters().mend(batch)).toBe(batch);
-});
-
-test("however a text is cut, its whole is the same, and every delta is well-formed", () => {
-  forAll([fc.string({ unit: "grapheme" }), fc.array(fc.nat(5))], 100, (text, lengths) => {
-    const pieces: string[] = [];
-    let rest = text;
-    for (const length of lengths) {
-      pieces.push(rest.slice(0, length));
-      rest = rest.slice(length);
-    }
-    const events = mended(...[...pieces, rest].map((piece) => [delta(piece)]), [end()]);
-    const deltas = events.flatMap((event) => (event.type === "part-delta" ? [event.delta] : []));
-    expect(deltas.every((one) => one.isWellFormed())).toBe(true);
-    expect(deltas.join("")).toBe(text);
-  });
 });
