@@ -1,5 +1,6 @@
 // Fuzzes the parsers of a request's target and of the key in its headers.
 
+import fc from "fast-check";
 import { credentialOf, isKey, keyPattern } from "../../src/core/auth/credential.ts";
 import { Fault } from "../../src/core/inference/fault.ts";
 import { targetOf } from "../../src/core/protocol/target.ts";
@@ -11,7 +12,10 @@ const ms_per_kb = 2;
 const keys = linesOf("keys");
 const sound = keys.find(isKey)!;
 const header = mutated(keys, [",", " ", "\t", "Bearer ", "bearer", "slk_", sound, "0", "é", '"', "Bearer Bearer "]);
-const target = mutated(linesOf("targets"), "/ ? # // .. %2e % \\ @ : http:// \0 é".split(" "));
+const target = fc.oneof(
+  mutated(linesOf("targets"), "/ ? # // .. %2e % \\ @ : http:// \0 é".split(" ")),
+  fc.string({ unit: "binary" }),
+);
 
 export const keyFuzzer: Fuzzer = {
   name: "key",
