@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import type { Usage } from "../../../src/core/inference/usage.ts";
+import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
 import { compact } from "../../../src/core/protocol/json.ts";
 import type { StoppingLimit } from "../../../src/core/store/ledger.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
@@ -22,9 +22,8 @@ const failed: InferenceEvent = { type: "response-failed", fault: new Fault("upst
 const reported = (inputTokens: number, outputTokens: number, reasoningTokens = 0): InferenceEvent => ({
   type: "usage",
   usage: {
+    ...noUsage,
     inputTokens,
-    cachedInputTokens: 0,
-    cacheWriteTokens: 0,
     outputTokens,
     reasoningTokens,
     source: "reported",

@@ -15,6 +15,7 @@ import { openaiResponsesCaller } from "../../../../src/core/protocol/openai-resp
 import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
 import type { SseMessage } from "../../../../src/core/sse/decode.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../../../src/core/upstream/codecs.ts";
+import { writtenBy } from "../events.ts";
 
 /** The tests' name for each protocol. */
 const nameOf = {
@@ -86,7 +87,7 @@ function caller<Body, Reply>(codec: CallerCodec<Body, Reply>, validate: (body: u
   const bodyOf = (ask: Ask, stream: boolean) => validate(JSON.parse(JSON.stringify({ ...wire.body(ask), stream })));
   const written: Caller["written"] = (ask, events) => {
     const encoder = codec.stream.encoder(bodyOf(ask, true), { requestId, identity, inputTokensEstimate: 1 });
-    return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
+    return writtenBy(encoder, events);
   };
   return {
     codec,
