@@ -435,4 +435,26 @@ describe("what a protocol lets a caller write in two ways", () => {
     const { handed } = sent(ownOf(`{"messages":${text}}`), { messages: asked }, upstreams.messages.request.forms);
     expect(handed).toEqual([]);
   });
+
+  const block = (more: object = {}) => ({ type: "text", text: "a", ...more });
+  const input = (more: object = {}) => ({ type: "input_text", text: "a", ...more });
+  const output = (more: object = {}) => ({ type: "output_text", text: "a", annotations: [], ...more });
+  test.each<[string, string, object, "messages" | "responses"]>([
+    ["a text", "nothing", { content: [] }, "messages"],
+    ["a text", "two texts", { content: [block(), block()] }, "messages"],
+    ["a text", "a thought", { content: [block({ type: "thinking" })] }, "messages"],
+    ["a text", "a string in a list", { content: ["a"] }, "messages"],
+    ["no type", "one", { content: "a", type: "message" }, "messages"],
+    ["a text", "nothing", { content: [] }, "responses"],
+    ["a text", "two texts", { content: [input(), input()] }, "responses"],
+    ["a text", "an input with annotations", { content: [input({ annotations: [] })] }, "responses"],
+    ["a text", "a text with a citation", { content: [output({ annotations: [{}] })] }, "responses"],
+    ["a text", "a text with log probabilities", { content: [output({ logprobs: [] })] }, "responses"],
+    ["a text", "a block of Messages", { content: [block()] }, "responses"],
+    ["no detail", "a high one", { content: "a", detail: "high" }, "responses"],
+    ["no annotations", "some", { content: "a", annotations: [{}] }, "responses"],
+  ])("%s is not %s: %j in %s", (_said, _asked, item, protocol) => {
+    const { forms } = upstreams[protocol].request;
+    expect(sent(ownOf('{"input":[{"content":"a"}]}'), { input: [item] }, forms).handed).toEqual([]);
+  });
 });
