@@ -3,11 +3,10 @@
  * `dialect_rows` overrides.
  */
 import { describe, expect, test } from "bun:test";
-import { loadConfiguration } from "../../src/config/load.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
 import { type DialectName, dialectNames, dialects } from "../../src/core/protocol/dialects.ts";
 import { authority, certificate, othersCertificate } from "../core/upstream/http1/certificates.ts";
-import { configured, expectProblem, problemsOf, withModel } from "./reading.ts";
+import { configured, expectProblem, load, problemsOf, withModel } from "./reading.ts";
 
 const files: Record<string, string> = {
   "ca.pem": authority,
@@ -19,11 +18,8 @@ const files: Record<string, string> = {
 
 function withUpstream(fields: object) {
   const text = `upstreams: { main: ${JSON.stringify({ url: "https://engine.example/v1", ...fields })} }`;
-  const readFile = (path: string) => {
-    const found = path === "./sluice.yaml" ? text : files[path];
-    return found === undefined ? null : new TextEncoder().encode(found);
-  };
-  const loaded = loadConfiguration({ env: {}, readFile });
+  const readOther = (path: string) => (path in files ? new TextEncoder().encode(files[path]) : null);
+  const loaded = load(text, {}, readOther);
   return loaded instanceof ConfigurationError ? loaded.problems.join("\n") : loaded.upstreams[0]!;
 }
 

@@ -1,4 +1,4 @@
-/** Reads a configuration from text instead of a file, for the tests of this folder. */
+/** Reads a configuration from text instead of a file. */
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,14 +8,22 @@ import { ConfigurationError } from "../../src/config/problem.ts";
 
 export type Variables = Record<string, string | undefined>;
 
-export function load(text: string | null, env: Variables = {}): Configuration | ConfigurationError {
+type ReadFile = Parameters<typeof loadConfiguration>[0]["readFile"];
+
+/** Loads a configuration file with this text; `readOther` reads the files that it and the variables name. */
+export function load(
+  text: string | null,
+  env: Variables = {},
+  readOther: ReadFile = () => null,
+): Configuration | ConfigurationError {
   const bytes = text === null ? null : new TextEncoder().encode(text);
   const path = env.SLUICE_CONFIG ?? "./sluice.yaml";
-  return loadConfiguration({ env, readFile: (asked) => (asked === path ? bytes : null) });
+  const readFile: ReadFile = (asked) => (asked === path ? bytes : readOther(asked));
+  return loadConfiguration({ env, readFile });
 }
 
-export function configured(text: string | null, env: Variables = {}): Configuration {
-  const result = load(text, env);
+export function configured(...given: Parameters<typeof load>): Configuration {
+  const result = load(...given);
   if (result instanceof ConfigurationError) throw result;
   return result;
 }

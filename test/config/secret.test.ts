@@ -16,7 +16,7 @@ import { reloadable } from "../../src/config/reload.ts";
 import { sealing, secretKeysIn } from "../../src/config/sealed.ts";
 import { readFileBounded } from "../../src/config/source.ts";
 import { shownConfiguration } from "../../src/config/without-secrets.ts";
-import type { Variables } from "./reading.ts";
+import { configured, type Variables } from "./reading.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-test-secrets-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,7 +32,7 @@ function loaded(env: Variables, yaml?: string): Configuration | ConfigurationErr
   const SLUICE_CONFIG = yaml === undefined ? undefined : file("sluice.yaml", yaml);
   const nowhere = join(folder, "no-sluice.yaml");
   const readFile = (path: string) => readFileBounded(path.startsWith("./sluice.y") ? nowhere : path);
-  return loadConfiguration({ env: { ...env, SLUICE_CONFIG }, readFile });
+  return loadConfiguration({ env: { ...env, SLUICE_CONFIG }, readFile, simulatorUrl: null });
 }
 
 function problems(env: Variables, yaml?: string): readonly string[] {
@@ -94,6 +94,7 @@ describe("a file that holds no secret is refused by name", () => {
     const result = loadConfiguration({
       env: { DATABASE_URL_FILE: "/run/secrets/url" },
       readFile: (path) => (path.startsWith("/run") ? refusing() : null),
+      simulatorUrl: null,
     });
     expect(String(result)).toContain("DATABASE_URL_FILE names /run/secrets/url, which cannot be read: this user");
   });
@@ -153,11 +154,7 @@ test("shows what is in force, with the defaults, and of secrets only whether the
     REDIS_URL: "redis://:redis-secret@redis:6379",
     SLUICE_SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
   };
-  const bytes = new TextEncoder().encode(yaml);
-  const read = (path: string) => (path === "./sluice.yaml" ? bytes : null);
-  const configuration = loadConfiguration({ env, readFile: read });
-  if (configuration instanceof Error) throw configuration;
-  const shown = shownConfiguration(configuration);
+  const shown = shownConfiguration(configured(yaml, env));
   const text = JSON.stringify(shown);
   for (const secret of [...secrets, env.SLUICE_SECRET_KEY]) expect(text).not.toContain(secret);
   expect(shown).toMatchObject({

@@ -6,7 +6,6 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { loadConfiguration } from "../../src/config/load.ts";
 import { filled } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
 import { variables } from "../../src/config/settings/variables.ts";
@@ -14,6 +13,7 @@ import { faultCatalogue } from "../../src/core/inference/fault.ts";
 import { probes } from "../../src/core/operations/list.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { connectionLimits } from "../../src/features/responses/websocket/connection.ts";
+import { configured } from "../config/reading.ts";
 import { pages } from "../docs/blocks.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -137,12 +137,7 @@ describe("compose.yaml", () => {
       const published = (ports as string[]).map((port) => port.replaceAll(/\$\{\w+:-(\d+)\}/g, "$1"));
       expect(published.every((port) => port.startsWith("127.0.0.1:"))).toBeTrue();
       expect(configs).toEqual([{ source: "console", target: "/etc/sluice/sluice.yaml" }]);
-      const loaded = loadConfiguration({
-        env: { ...ofConsole(environment), SLUICE_CONFIG: "/etc/sluice/sluice.yaml" },
-        readFile: () => new TextEncoder().encode(textOf(compose.configs.console.file)),
-      });
-      if (loaded instanceof Error) throw loaded;
-      const { server, identity } = loaded;
+      const { server, identity } = configured(textOf(compose.configs.console.file), ofConsole(environment));
       const { port } = new URL(identity!.consoleUrl!);
       expect([server.console, published]).toEqual([
         { host: "0.0.0.0", port: 8081 },
@@ -157,13 +152,7 @@ describe("compose.yaml", () => {
   });
 
   test("has a file for three nodes that Sluice takes, and waits for their drain", () => {
-    const content = textOf(compose.configs.fleet.file);
-    const loaded = loadConfiguration({
-      env: { SLUICE_CONFIG: "/etc/sluice/sluice.yaml" },
-      readFile: (path) => (path === "/etc/sluice/sluice.yaml" ? new TextEncoder().encode(content) : null),
-    });
-    if (loaded instanceof Error) throw loaded;
-    const { limits } = loaded;
+    const { limits } = configured(textOf(compose.configs.fleet.file));
     for (const name of nodes) {
       const grace_ms = Number.parseInt(compose.services[name].stop_grace_period, 10) * 1000;
       expect(grace_ms).toBeGreaterThan(limits.drain_delay_ms + limits.drain_ms + farewell_ms);

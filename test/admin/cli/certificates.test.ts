@@ -6,10 +6,9 @@ import { join } from "node:path";
 import { createServer, type Server } from "node:tls";
 import { judged } from "../../../src/admin/cli/certificates.ts";
 import { described } from "../../../src/config/certificate.ts";
-import { loadConfiguration } from "../../../src/config/load.ts";
-import { ConfigurationError } from "../../../src/config/problem.ts";
 import { readFileBounded } from "../../../src/config/source.ts";
 import { certificatesOf } from "../../../src/node/certificates.ts";
+import { configured } from "../../config/reading.ts";
 import { authority, daysFromNow, written } from "../../harness/certificates.ts";
 import { account } from "../../harness/daemon.ts";
 import { type Service, startPostgres } from "../../harness/services.ts";
@@ -43,16 +42,13 @@ test("what it finds: soon expired, of another name, expired, and as it should be
   const soon = written(folder, "soon", ours.issue(["localhost"], { to: daysFromNow(13.5) }));
   const client = written(folder, "client", ours.issue(["a node"]));
   const { port } = engine.address() as { port: number };
-  const configuration = loadConfiguration({
-    env: {
-      DATABASE_URL: `${postgres.url}?sslcert=${client.certificate}&sslkey=${client.key}`,
-      SLUICE_TLS_CERTIFICATE_FILE: soon.certificate,
-      SLUICE_TLS_KEY_FILE: soon.key,
-      SLUICE_UPSTREAM_URL: `https://localhost:${port}/v1`,
-    },
-    readFile: (path) => (path.startsWith("./") ? null : readFileBounded(path)),
-  });
-  if (configuration instanceof ConfigurationError) throw configuration;
+  const env = {
+    DATABASE_URL: `${postgres.url}?sslcert=${client.certificate}&sslkey=${client.key}`,
+    SLUICE_TLS_CERTIFICATE_FILE: soon.certificate,
+    SLUICE_TLS_KEY_FILE: soon.key,
+    SLUICE_UPSTREAM_URL: `https://localhost:${port}/v1`,
+  };
+  const configuration = configured(null, env, readFileBounded);
   const it = shell({ configuration: async () => configuration, certificates: certificatesOf, now_ms: Date.now });
   const { findings } = await doctorOf(it);
   const ofCertificates = findings
@@ -77,11 +73,8 @@ upstreams:
     tls: { certificate_file: ${own.certificate}, key_file: ${own.key} }
 identity: { service_url: https://localhost:${port}, console_url: https://localhost:${port} }
 `;
-  const configuration = loadConfiguration({
-    env: { SLUICE_SECRET_KEY: Buffer.alloc(32).toString("base64") },
-    readFile: (path) => (path === "./sluice.yaml" ? new TextEncoder().encode(text) : readFileBounded(path)),
-  });
-  if (configuration instanceof ConfigurationError) throw configuration;
+  const env = { SLUICE_SECRET_KEY: Buffer.alloc(32).toString("base64") };
+  const configuration = configured(text, env, readFileBounded);
   const told = (await certificatesOf(configuration)).map((one) => [one.whose, judged(one, Date.now())] as const);
   expect(told.map(([whose, { status, says }]) => `${whose}: ${status}: ${says.split(" on ")[0]}`)).toEqual([
     "for engine gpu: warning: expires",
@@ -93,12 +86,8 @@ identity: { service_url: https://localhost:${port}, console_url: https://localho
 test("the server's own is for the name that it listens under, and any name will do for an address", async () => {
   const own = written(folder, "own", ours.issue(["sluice.example"], {}));
   const hostAt = async (HOST: string) => {
-    const configuration = loadConfiguration({
-      env: { HOST, SLUICE_TLS_CERTIFICATE_FILE: own.certificate, SLUICE_TLS_KEY_FILE: own.key },
-      readFile: (path) => (path.startsWith("./") ? null : readFileBounded(path)),
-    });
-    if (configuration instanceof ConfigurationError) throw configuration;
-    return (await certificatesOf(configuration)).map(({ host }) => host);
+    const env = { HOST, SLUICE_TLS_CERTIFICATE_FILE: own.certificate, SLUICE_TLS_KEY_FILE: own.key };
+    return (await certificatesOf(configured(null, env, readFileBounded))).map(({ host }) => host);
   };
   expect(await Promise.all(["sluice.example", "10.0.0.5", "0.0.0.0", "[::1]", "localhost"].map(hostAt))).toEqual([
     ["sluice.example"],

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loadConfiguration } from "../../../src/config/load.ts";
-import { readFileBounded } from "../../../src/config/source.ts";
+import { configured } from "../../config/reading.ts";
 import { type Simulator, startSimulator } from "../../harness/simulator.ts";
 import { shell } from "./shell.ts";
 
@@ -17,16 +16,12 @@ afterAll(() => simulator.stop());
 function at(text: string) {
   const path = join(mkdtempSync(join(tmpdir(), "sluice-check-")), "sluice.yaml");
   writeFileSync(path, text);
+  return { path, ...shellAt(path) };
+}
+
+function shellAt(path: string) {
   const environment = { SLUICE_CONFIG: path };
-  const { typed } = shell({
-    environment,
-    configuration: async () => {
-      const read = loadConfiguration({ env: environment, readFile: readFileBounded });
-      if (read instanceof Error) throw read;
-      return read;
-    },
-  });
-  return { path, typed };
+  return shell({ environment, configuration: async () => configured(readFileSync(path, "utf8"), environment) });
 }
 
 const metering = "metering: { currency: USD }\n";
@@ -77,11 +72,7 @@ describe("sluice upstream check", () => {
     const { path } = at(upstream());
     const link = `${path}.link`;
     symlinkSync(path, link);
-    const environment = { SLUICE_CONFIG: link };
-    const read = loadConfiguration({ env: environment, readFile: readFileBounded });
-    if (read instanceof Error) throw read;
-    const { typed } = shell({ environment, configuration: async () => read });
-    expect((await typed("upstream check main --write")).code).toBe(0);
+    expect((await shellAt(link).typed("upstream check main --write")).code).toBe(0);
     expect(readFileSync(path, "utf8")).toContain("bounds: engine");
   });
 
