@@ -14,11 +14,21 @@ export interface Place {
 }
 
 /** Creates a member, whom the issuer knows by the same name, and returns the person's ID. */
-export async function newMember(db: Database, name: string, { organization, team = null }: Place): Promise<string> {
+export function newMember(db: Database, name: string, { organization, team = null }: Place): Promise<string> {
   const membership = { organization, team, role: "member", scopes, models: null } as const;
+  return cameIn(db, { subject: name, memberships: [membership] });
+}
+
+/** What an issuer and the rules say of a person. */
+export type Said = Parameters<ReturnType<typeof people>["confirm"]>[0];
+
+/** Confirms a person as at a sign-in, and returns the person's ID. By default, the person has no membership. */
+export async function cameIn(db: Database, said: Partial<Said> & Pick<Said, "subject">): Promise<string> {
+  const { subject } = said;
   const person = await people(db).confirm({
-    ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer, subject: name, kind: "person", name, groups: [] },
-    ...{ email: `${name}@example.com`, isEmailVerified: true, memberships: [membership] },
+    ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer, kind: "person", name: subject, groups: [] },
+    ...{ email: `${subject}@example.com`, isEmailVerified: true, memberships: [] },
+    ...said,
   });
   return person.id;
 }

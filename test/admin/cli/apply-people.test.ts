@@ -7,16 +7,14 @@ import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
 import fc from "fast-check";
 import { allOf } from "../../../src/admin/management/page.ts";
 import { type Scope, scopes } from "../../../src/core/store/directory.ts";
-import { idOf } from "../../../src/core/store/ids.ts";
-import { people } from "../../../src/stores/postgres/people.ts";
 import { holds, times } from "../../harness/depth.ts";
 import { inMoney, inNanos } from "../../harness/limits.ts";
+import { cameIn, issuer } from "../../harness/members.ts";
 import { type ApplyNode, applyNodes, asTheFile } from "./apply-node.ts";
 
 setDefaultTimeout(120_000);
 
 const { here, there, applyTo, apply } = applyNodes();
-const issuer = "https://login.example";
 /** The text of a file with these entries of people, and without organizations. */
 const peopleOf = (entries: string) => `organizations: {}\npeople: { ${entries} }`;
 
@@ -28,14 +26,10 @@ interface Known {
   /** The slug of an organization in which a rule makes the person a member at sign-in. */
   organization?: string;
 }
-async function comes({ owned }: ApplyNode, { organization, ...known }: Known) {
+function comes({ owned }: ApplyNode, { organization, ...known }: Known) {
   const membership = { team: null, role: "member" as const, scopes, models: null };
-  const person = await people(owned.db).confirm({
-    ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer, kind: "person", email: null, isEmailVerified: true },
-    ...{ name: known.subject, groups: [], ...known },
-    memberships: organization === undefined ? [] : [{ ...membership, organization }],
-  });
-  return person.id;
+  const memberships = organization === undefined ? [] : [{ ...membership, organization }];
+  return cameIn(owned.db, { email: null, ...known, memberships });
 }
 const shown = (person: string) => here.port.manage.findPerson({ person });
 

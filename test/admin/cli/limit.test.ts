@@ -2,9 +2,7 @@
 // that every command accepts a person's ID or verified address.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { instantTyped } from "../../../src/admin/cli/limit.ts";
-import { idOf } from "../../../src/core/store/ids.ts";
-import { people } from "../../../src/stores/postgres/people.ts";
-import { newMember } from "../../harness/members.ts";
+import { cameIn, newMember } from "../../harness/members.ts";
 import { openDatabase } from "../../stores/postgres/databases.ts";
 import { type Shell, shellOn } from "./shell.ts";
 
@@ -25,9 +23,9 @@ beforeAll(async () => {
   ])
     expect(await cli.typed(words)).toMatchObject({ code: 0 });
   ann = await newMember(owned.db, "ann", { organization: "acme", team: "research" });
-  await cameIn({ subject: "eve", email: "eve@example.com", isEmailVerified: false });
-  await cameIn({ subject: "bo-1", email: "bo@example.com", isEmailVerified: true });
-  await cameIn({ subject: "bo-2", email: "BO@example.com", isEmailVerified: true });
+  await cameIn(owned.db, { subject: "eve", isEmailVerified: false });
+  await cameIn(owned.db, { subject: "bo-1", email: "bo@example.com" });
+  await cameIn(owned.db, { subject: "bo-2", email: "BO@example.com" });
 });
 afterAll(() => owned.drop());
 
@@ -153,12 +151,6 @@ test("a weekday is the next one, from its first moment", () => {
   expect(instantTyped("Sunday", sunday)).toBe("2026-12-06T00:00:00.000Z");
   expect(instantTyped("2026-12-24", sunday)).toBe("2026-12-24");
 });
-
-async function cameIn(who: { subject: string; email: string; isEmailVerified: boolean }): Promise<void> {
-  const id = idOf(Bun.randomUUIDv7(), "per_");
-  const known = { id, issuer: "https://login.example", kind: "person", name: who.subject, groups: [], memberships: [] };
-  await people(owned.db).confirm({ ...known, ...who, kind: "person" });
-}
 
 test("commands find a person by the address, in any case", async () => {
   const address = "Ann@Example.com";

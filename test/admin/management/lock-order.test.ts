@@ -2,10 +2,9 @@
 // test takes one lock as a verb does, lets another verb wait for it, and then takes the next lock.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { scopes } from "../../../src/core/store/directory.ts";
-import { bare, idOf } from "../../../src/core/store/ids.ts";
-import { people as peopleOf } from "../../../src/stores/postgres/people.ts";
+import { bare } from "../../../src/core/store/ids.ts";
 import { actsWaiting } from "../../harness/acts-waiting.ts";
-import { issuer } from "../../harness/members.ts";
+import { cameIn } from "../../harness/members.ts";
 import { worldForTests } from "./own-world.ts";
 import { actingAs, callersIn } from "./world.ts";
 
@@ -62,11 +61,8 @@ test("somebody returns after so long that the old keys end, while one of them is
   const { db, people, keys, acme } = world;
   const membership = { team: null, role: "member", scopes, models: null } as const;
   const confirm = (organizations: string[]) =>
-    peopleOf(db).confirm({
-      id: idOf(Bun.randomUUIDv7(), "per_"),
-      issuer,
+    cameIn(db, {
       subject: "ann",
-      kind: "person",
       memberships: organizations.map((organization) => ({ ...membership, organization })),
       keysEndAfter_ms: 3_600_000,
     });
@@ -82,6 +78,9 @@ test("somebody returns after so long that the old keys end, while one of them is
     await waiting();
     await change.query("select id from api_key where id = $1 for update", [bare(keys.key, "key_")]);
   });
-  expect(await returning).toMatchObject({ memberships: [{ organization: "acme" }] });
+  await returning;
+  expect(await world.manage.findPerson({ person: people.ann })).toMatchObject({
+    memberships: [{ organization: "acme" }],
+  });
   expect(await world.manage.findKey({ id: keys.key })).toMatchObject({ state: "revoked" });
 });

@@ -17,7 +17,7 @@ import { people } from "../../../src/stores/postgres/people.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { signIns } from "../../../src/stores/postgres/sign-ins.ts";
-import { issuer } from "../../harness/members.ts";
+import { cameIn, issuer, type Said } from "../../harness/members.ts";
 import { plansNamed } from "./empty-ledger.ts";
 
 const uuid = () => Bun.randomUUIDv7();
@@ -93,9 +93,6 @@ export async function newWorld(db: Database): Promise<World> {
   };
 }
 
-/** The claims of an issuer about a person, as `confirm` takes them. */
-type Said = Parameters<ReturnType<typeof people>["confirm"]>[0];
-
 interface Place {
   role: PersonRole;
   organization?: string;
@@ -104,19 +101,14 @@ interface Place {
   models?: string[] | null;
 }
 
-export async function newPerson(
+export function newPerson(
   db: Database,
   name: string,
   { role, organization, team = null, kind = "person", models = null }: Place,
   said: Partial<Said> = {},
 ): Promise<string> {
   const memberships = [{ organization: organization ?? null, team, role, scopes, models }];
-  const person = await people(db).confirm({
-    ...{ id: idOf(uuid(), "per_"), issuer, subject: name, kind, name, groups: [] },
-    ...{ email: `${name}@example.com`, isEmailVerified: true, memberships },
-    ...said,
-  });
-  return person.id;
+  return cameIn(db, { subject: name, kind, memberships, ...said });
 }
 
 /** Creates a key of each kind for a person in an organization. */
