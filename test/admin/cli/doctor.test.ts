@@ -84,11 +84,12 @@ describe("healthcheck", () => {
 });
 
 describe("doctor", () => {
-  async function examined(overrides: Parameters<typeof shell>[0] & { upstreams?: Upstream[] } = {}) {
-    const { upstreams = [], ...services } = overrides;
+  type Examined = Parameters<typeof shell>[0] & { upstreams?: Upstream[]; server?: Partial<ServerSettings> };
+  async function examined({ upstreams = [], server = {}, ...services }: Examined = {}) {
     const it = shell({ environment: { PORT: String(await deadPort()) }, ...services });
     const { configuration } = it.services;
-    it.services.configuration = async () => ({ ...(await configuration()), upstreams });
+    const settings = await configuration();
+    it.services.configuration = async () => ({ ...settings, upstreams, server: { ...settings.server, ...server } });
     const found = await doctorOf(it);
     const people = await it.typed("doctor");
     expect(people.code).toBe(found.code);
@@ -102,6 +103,12 @@ describe("doctor", () => {
     protocol: "openai-chat",
     apiKey,
     timeouts: defaultTimeouts,
+  });
+
+  const database = (differs: Partial<Awaited<ReturnType<Services["inspectDatabase"]>>>) => async () => ({
+    ...{ says: "Postgres responds.", administrators: null, processes: 1 },
+    schema: { is: "current", problem: null } as const,
+    ...differs,
   });
 
   test("finds nothing wrong where nothing is", async () => {
@@ -162,7 +169,8 @@ describe("doctor", () => {
       const { of } = await examined({
         environment: { PORT },
         addresses: () => addresses,
-        configuration: async () => ({ ...standard, identity: console_url, server: { ...standard.server, ...server } }),
+        configuration: async () => ({ ...standard, identity: console_url }),
+        server,
       });
       const told = (check: string) => `${of(check).status}: ${of(check).says}`;
       return { console: told("console"), metrics: told("metrics") };
@@ -227,16 +235,8 @@ describe("doctor", () => {
   });
 
   test("calls an older schema a problem where the server does not migrate it", async () => {
-    const settings = await shell().services.configuration();
-    const { of, code } = await examined({
-      inspectDatabase: async () => ({
-        says: "Postgres responds.",
-        schema: { is: "older", problem: "the database is older" },
-        administrators: null,
-        processes: 0,
-      }),
-      configuration: async () => ({ ...settings, server: { ...settings.server, migrates: false } }),
-    });
+    const inspectDatabase = database({ schema: { is: "older", problem: "the database is older" } });
+    const { of, code } = await examined({ inspectDatabase, server: { migrates: false } });
     expect([of("schema").status, of("database").status, code]).toEqual(["problem", "ok", 1]);
   });
 
@@ -282,7 +282,6 @@ describe("doctor", () => {
   });
 
   test("warns where the metrics are public", async () => {
-    const { configuration } = shell().services;
     for (const [host, port, status] of [
       ["127.0.0.1", null, "ok"],
       ["localhost", null, "ok"],
@@ -292,21 +291,15 @@ describe("doctor", () => {
       ["10.0.0.1", null, "warning"],
       ["0.0.0.0", 9090, "ok"],
     ] as const) {
-      const settings = await configuration();
       const operator = port === null ? null : { host: "0.0.0.0", port };
-      const server = { ...settings.server, host, operator };
-      const { of, code } = await examined({ configuration: async () => ({ ...settings, server }) });
+      const { of, code } = await examined({ server: { host, operator } });
       expect([host, port, of("metrics").status, code]).toEqual([host, port, status, 0]);
     }
   });
 
   test("says how many processes will serve, and warns where they have too little memory", async () => {
-    const settings = await shell().services.configuration();
-    const told = async (workers: number | "auto", memory_bytes: number) => {
-      const server = { ...settings.server, workers };
-      const room = () => ({ cores: 4, memory_bytes });
-      return (await examined({ configuration: async () => ({ ...settings, server }), room })).of("workers");
-    };
+    const told = async (workers: number | "auto", memory_bytes: number) =>
+      (await examined({ server: { workers }, room: () => ({ cores: 4, memory_bytes }) })).of("workers");
     const GiB = 1024 ** 3;
     expect(await told("auto", 8 * GiB)).toMatchObject({
       status: "ok",
@@ -460,10 +453,7 @@ describe("doctor", () => {
     const examinedWith = (processes: number, redisUrl: string | null) =>
       examined({
         storage: () => ({ databaseUrl: "postgres://x", redisUrl, dataDir: folder }),
-        inspectDatabase: async () => ({
-          ...{ says: "Postgres responds.", administrators: null, processes },
-          schema: { is: "current", problem: null } as const,
-        }),
+        inspectDatabase: database({ processes }),
         inspectRedis: () => Promise.reject(new Error("redis does not answer")),
       });
     const factor = expect.stringContaining("each of the 3 processes of the fleet");
@@ -476,13 +466,7 @@ describe("doctor", () => {
   test("warns where nobody can administer: by the database, and where a server holds it by that server", async () => {
     const administrators = "nobody can administer over the network since 2026-11-27 10:00 UTC";
     const warned = { check: "administrators", status: "warning", says: administrators };
-    const inspectDatabase = async () => ({
-      says: "Postgres responds.",
-      schema: { is: "current", problem: null } as const,
-      administrators,
-      processes: 1,
-    });
-    const byDatabase = await examined({ inspectDatabase });
+    const byDatabase = await examined({ inspectDatabase: database({ administrators }) });
     expect([byDatabase.code, byDatabase.of("administrators")]).toEqual([0, warned]);
     const checks = { database: "ok", administrators: `warning: ${administrators}` };
     const PORT = String(
