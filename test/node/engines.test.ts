@@ -88,19 +88,19 @@ const to = (...addresses: string[]): ResolvedAddresses => ({ addresses, ttl_ms: 
 const routesOf = ({ replicas }: Engines, { catalog }: Configuration) =>
   replicas.routesOf(catalog.models.get("acme/m")!);
 
-test("a reload keeps the breakers and the load of addresses that stay; a change of addresses forgets those that go", async () => {
+test("a reload keeps the breakers and the load of addresses that stay; a change of addresses forgets those that go, but not what still runs there", async () => {
   let answer = to("10.0.0.1", "10.0.0.2");
   const { known, state, events } = await node(text("{ interval_ms: 100 }"), async () => answer);
   const visit = { key: () => 7, tokens: 100 };
   const [first, second] = routesOf(known, state.configuration);
   for (const route of [first!, second!])
     for (let count = 0; count < 3; count++) known.health.ended(route, { kind: "failed" }, count, performance.now());
-  known.pool.begun(second!, visit, true, 0);
+  for (const route of [first!, second!]) known.pool.begun(route, visit, true, 0);
   const next = text("{ interval_ms: 200 }", ', more: { url: "http://10.1.1.1:8000/v1" }');
   await known.names.prepare(next.upstreams);
   state.configuration = next;
   expect(known.routes()).toMatchObject([
-    { replica: "10.0.0.1", state: "open", requests: 0 },
+    { replica: "10.0.0.1", state: "open", requests: 1, tokens: 100 },
     { replica: "10.0.0.2", state: "open", requests: 1, tokens: 100 },
     { upstream: "more", state: "closed" },
   ]);
@@ -108,7 +108,13 @@ test("a reload keeps the breakers and the load of addresses that stay; a change 
   await until(() => known.routes()[1]?.replica === "10.0.0.3", 5_000, "the change");
   answer = to("10.0.0.1", "10.0.0.2");
   await until(() => known.routes()[0]?.replica === "10.0.0.1", 5_000, "the change back");
-  expect(known.routes().map((route) => route.state)).toEqual(["closed", "open", "closed"]);
+  expect(known.routes()).toMatchObject([
+    { state: "closed", requests: 1, tokens: 100 },
+    { state: "open", requests: 1, tokens: 100 },
+    { upstream: "more", state: "closed" },
+  ]);
+  known.pool.ended(first!, visit);
+  expect(known.routes()[0]).toMatchObject({ requests: 0, tokens: 0 });
   expect(events.filter(({ event }) => event === "upstream_resolved").map(({ fields }) => fields)).toEqual([
     { upstream: "vllm", addresses: 2, added: ["10.0.0.1", "10.0.0.2"], lost: [] },
     { upstream: "vllm", addresses: 2, added: ["10.0.0.3"], lost: ["10.0.0.1"] },

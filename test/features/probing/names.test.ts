@@ -186,28 +186,3 @@ test("after 100,000 changes nothing is known of addresses that are gone", async 
     expect(heap_bytes() - before).toBeLessThan(4 * 1024 * 1024);
   }
 }, 60_000);
-
-test("what runs at an address that is gone is counted until it ends, and begins anew with nobody's failures", () => {
-  const from = upstream();
-  const model = modelOf([routeTo(from)]);
-  let addresses = ["10.0.0.1", "10.0.0.2"];
-  const known = replicas(() => addresses);
-  const parts = { health: health(), pool: pool() };
-  const change = (...to: string[]) => {
-    addresses = to;
-    known.changed();
-    forgetOthers(known.of([from]), Object.values(parts));
-    return known.routesOf(model);
-  };
-  const visit = { key: () => 7, tokens: 100 };
-  const [first] = change("10.0.0.1", "10.0.0.2");
-  parts.pool.begun(first!, visit, true, 0);
-  for (let count = 0; count < 3; count++) parts.health.ended(first!, { kind: "failed" }, count, count);
-  expect(parts.health.stateOf(first!, 5)).toBe("open");
-  change("10.0.0.2");
-  const [back] = change("10.0.0.1", "10.0.0.2");
-  expect(parts.health.stateOf(back!, 5)).toBe("closed");
-  expect(parts.pool.of(back!)).toMatchObject({ requests: 1, tokens: 100 });
-  parts.pool.ended(first!, visit);
-  expect(parts.pool.of(back!)).toMatchObject({ requests: 0, tokens: 0 });
-}, 60_000);
