@@ -5,7 +5,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { nodesOf } from "../../../src/admin/management/fleet-view.ts";
 import { sealing } from "../../../src/config/sealed.ts";
-import type { ProcessReport } from "../../../src/core/store/fleet.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import { conditionsOf, strayAnswer } from "../../../src/features/notices/conditions.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
@@ -13,6 +12,7 @@ import { fleetReports } from "../../../src/stores/postgres/fleet-reports.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { noticeQueue } from "../../../src/stores/postgres/notices.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
+import { reportOf } from "../../admin/management/fleet-reports.ts";
 import { admitOf, type Store, settleOf, stores } from "../../core/store/ledger-stores.ts";
 import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
 import { setHook } from "../../harness/destinations.ts";
@@ -92,15 +92,6 @@ test("what an organization is told comes once to JSON, Slack and Teams", async (
   expect(nodes.flatMap(({ given }) => given)).toEqual([]);
 });
 
-const report = (differs: Partial<ProcessReport> = {}): ProcessReport => ({
-  ...{ node: { id: Bun.randomUUIDv7(), startedAt: new Date() }, worker: 0, name: "node-1:80", version: "1.2.3" },
-  ...{ configuration: "a", workersWanted: 1, isDraining: false, problems: [], enginesLeftOut: 0, engines: [] },
-  figures: {
-    ...{ inputTokensPerSecond: 0, outputTokensPerSecond: 0, requestsPerSecond: 0, failuresPerSecond: 0 },
-    ...{ running: 0, waiting: 0, firstParts: [] },
-  },
-  ...differs,
-});
 const gpu = (state: string) => [
   { upstream: "gpu-1", replica: null, states: { [state]: 2 }, requests: 0, tokens: 0, waiting: 0 },
 ];
@@ -111,7 +102,7 @@ test("what lasts in the fleet is told to operators once, and once more when it i
   const elsewhere = startReceiver(ending);
   await setHook(acts(), other, { ...setting, url: elsewhere.url });
   const fleet = fleetReports(store.db);
-  const [first, second] = [report(), report({ name: "node-2:80" })];
+  const [first, second] = [reportOf({ name: "node-1:80" }), reportOf({ name: "node-2:80" })];
   const nodes = [node(), node()];
   const say = async (at_s: number, engine: string, problems: string[], certificateExpiresAt: string | null = null) => {
     await store.setClock(new Date(began_ms + at_s * 1_000));

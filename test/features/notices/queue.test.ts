@@ -69,6 +69,20 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await book.close();
   }
 
+  /** Leaves a notice of the organization's suspension for this webhook. */
+  async function leaveNotice(organization: string, url: string) {
+    await setHook(acts, organization, hook(url));
+    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+  }
+  /** Adds this number of copies of each notice that waits. */
+  const copyNotices = (copies: number) =>
+    store.db.query(
+      `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
+       select gen_random_uuid(), destination_id, kind, about || n, details, created_at, next_attempt_at
+       from notice, generate_series(1, $1::int) n`,
+      [copies],
+    );
+
   describe.each([
     ["the secret of a webhook", "secret", "json", secret, "--new-secret"],
     ["the URL of a channel", "address", "slack", "https://hooks.example/", "--url URL"],
@@ -308,8 +322,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
 
   test("what is refused comes again with the same id, and outlives the node that tried", async () => {
     const { got, url } = startReceiver(ending, (before) => new Response(null, { status: before === 0 ? 404 : 204 }));
-    await setHook(acts, organization, hook(url));
-    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+    await leaveNotice(organization, url);
     const first = node();
     await until(async () => (await findHook(acts, organization))?.problem === "it answered 404", 10_000, "the refusal");
     await first.stop();
@@ -335,8 +348,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
   });
 
   test("one that a node has claimed is nobody else's until the lease is over, and then another's", async () => {
-    await setHook(acts, organization, hook("http://127.0.0.1:9/"));
-    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+    await leaveNotice(organization, "http://127.0.0.1:9/");
     const [queue, other] = [noticeQueue(store.db), noticeQueue(await store.another())];
     const claims = (await Promise.all([queue.claim(10), other.claim(10)])).flat();
     expect(claims).toMatchObject([{ organizationId: organization, attempts: 1 }]);
@@ -353,16 +365,10 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
   });
 
   test("one of another destination is claimed in the next round, however many wait where nobody answers", async () => {
-    await setHook(acts, organization, hook("http://127.0.0.1:9/"));
-    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
-    await store.db.exec(
-      `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
-       select gen_random_uuid(), destination_id, kind, about || n, details, created_at, next_attempt_at
-       from notice, generate_series(1, 99) n`,
-    );
+    await leaveNotice(organization, "http://127.0.0.1:9/");
+    await copyNotices(99);
     const other = await store.newOrganization();
-    await setHook(acts, other, hook("http://127.0.0.1:9/"));
-    await acts.setOrganizationStatus(other, "suspended", "cli:test");
+    await leaveNotice(other, "http://127.0.0.1:9/");
     const claimed = (await noticeQueue(store.db).claim(3)).map(({ organizationId }) => organizationId);
     expect(claimed.filter((id) => id === other)).toEqual([other]);
     expect(claimed).toHaveLength(3);
@@ -371,20 +377,14 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
   test("one of another destination is sent beside those that wait for an answer, of which there are few", async () => {
     const never = Promise.withResolvers<Response>();
     const silent = startReceiver(ending, () => never.promise);
-    await setHook(acts, organization, hook(silent.url));
-    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
-    await store.db.exec(
-      `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
-       select gen_random_uuid(), destination_id, kind, about || n, details, created_at, next_attempt_at
-       from notice, generate_series(1, 99) n`,
-    );
+    await leaveNotice(organization, silent.url);
+    await copyNotices(99);
     node();
     ending.push(() => never.resolve(new Response()));
     await until(() => silent.got.length === 4, 5_000, "four at a time");
     const well = startReceiver(ending);
     const other = await store.newOrganization();
-    await setHook(acts, other, hook(well.url));
-    await acts.setOrganizationStatus(other, "suspended", "cli:test");
+    await leaveNotice(other, well.url);
     await until(() => well.got.length === 1, 5_000, "the notice of another destination");
     expect(silent.got).toHaveLength(4);
   });
