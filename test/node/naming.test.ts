@@ -6,21 +6,22 @@ import { namedLater } from "../../src/node/naming.ts";
 import { configured } from "../config/reading.ts";
 import { freePort } from "../harness/daemon.ts";
 import { startSimulator } from "../harness/simulator.ts";
-import { startSluice } from "../harness/sluice.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { strictEngine } from "../harness/strict-engine.ts";
 import { until } from "../harness/until.ts";
+
+async function asked(sluice: Sluice): Promise<number> {
+  const messages = [{ role: "user", content: "Hello" }];
+  return (await sluice.post("/v1/chat/completions", { model: "qwen/qwen3-32b", messages })).status;
+}
 
 test("requests are answered without a restart, although the engine compares names", async () => {
   const port = await freePort();
   const simulator = await startSimulator();
   const sluice = await startSluice({ env: { SLUICE_UPSTREAM_URL: `http://127.0.0.1:${port}` } });
-  const ask = async () => {
-    const messages = [{ role: "user", content: "Hello" }];
-    return (await sluice.post("/v1/chat/completions", { model: "qwen/qwen3-32b", messages })).status;
-  };
-  expect(await ask()).toBe(503);
+  expect(await asked(sluice)).toBe(503);
   const engine = strictEngine(simulator.url, port);
-  await until(async () => (await ask()) === 200, 20_000, "an answer");
+  await until(async () => (await asked(sluice)) === 200, 20_000, "an answer");
   await until(() => sluice.stderr().includes('"engine_names"'), 10_000, "the names in the log");
   expect(await sluice.stop()).toBe(0);
   await engine.server.stop(true);
@@ -32,14 +33,10 @@ test("an engine that was started anew with another model is asked for its name, 
   const port = await freePort();
   const first = strictEngine(simulator.url, port);
   const sluice = await startSluice({ env: { SLUICE_UPSTREAM_URL: first.url } });
-  const ask = async () => {
-    const messages = [{ role: "user", content: "Hello" }];
-    return (await sluice.post("/v1/chat/completions", { model: "qwen/qwen3-32b", messages })).status;
-  };
-  await until(async () => (await ask()) === 200, 20_000, "an answer");
+  await until(async () => (await asked(sluice)) === 200, 20_000, "an answer");
   await first.server.stop(true);
   const second = strictEngine(simulator.url, port, "Qwen/Qwen3-Coder-30B");
-  await until(async () => (await ask()) === 200, 60_000, "an answer by the other name");
+  await until(async () => (await asked(sluice)) === 200, 60_000, "an answer by the other name");
   expect(sluice.stderr()).toContain('"upstream_refused"');
   expect(await sluice.stop()).toBe(0);
   await second.server.stop(true);

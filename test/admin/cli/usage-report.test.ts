@@ -8,8 +8,7 @@ import { adjust, ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, newHex, settleOf } from "../../core/store/ledger-stores.ts";
 import { dollars } from "../../harness/money.ts";
 import { kindsFor, type Owned } from "../../stores/postgres/databases.ts";
-import { managementStores } from "../management/stores.ts";
-import { expectMisuse, expectRefused, type Shell, shell } from "./shell.ts";
+import { expectMisuse, expectRefused, type Shell, shell, shellOn } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 
@@ -105,13 +104,8 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
     beforeAll(async () => {
       owned = await open();
       const { db } = owned;
-      const plain = shell();
-      const configuration = { ...(await plain.services.configuration()), reports };
-      it = shell({
-        now_ms: Date.now,
-        configuration: async () => configuration,
-        openStore: async () => ({ ...managementStores(db), close: async () => {} }),
-      });
+      const configuration = { ...(await shell().services.configuration()), reports };
+      it = shellOn(db, { configuration: async () => configuration });
       slug = "acme";
       ({ id: organizationId } = (await it.json("org create acme --plan unlimited --json")) as { id: string });
       ({ id: key } = (await it.json("key create --org acme --name builder --label stage=test --json")) as {

@@ -12,10 +12,13 @@ import { forAll } from "../../core/protocol/for-all.ts";
 type Request = Pick<InferenceRequest, "turns" | "compaction">;
 
 const text = (said: string) => ({ kind: "text" as const, text: said });
+const said = (words: string): Turn => ({ role: "user", parts: [text(words)] });
+const call: Turn = { role: "assistant", parts: [{ kind: "tool-call", callId: "a", toolName: "f", arguments: "{}" }] };
+const result = (words: string): Turn => ({ role: "tool", callId: "a", parts: [text(words)] });
 const words = fc.string({ minLength: 1, maxLength: 400 });
 const callId = fc.constantFrom("a", "b", "c", "d");
 const turn: fc.Arbitrary<Turn> = fc.oneof(
-  words.map((said): Turn => ({ role: "user", parts: [text(said)] })),
+  words.map(said),
   words.map((said): Turn => ({ role: "assistant", parts: [text(said)] })),
   fc.tuple(fc.uniqueArray(callId, { minLength: 1 }), words).map(
     ([ids, written]): Turn => ({
@@ -80,7 +83,7 @@ describe("what is left out", () => {
   });
 
   test("is as much as was asked, and no more", () => {
-    const told = Array.from({ length: 10 }, (_, at): Turn => ({ role: "user", parts: [text(`${at}`.repeat(1_000))] }));
+    const told = Array.from({ length: 10 }, (_, at) => said(`${at}`.repeat(1_000)));
     const request = requestOf({ head: [], told, summary: null });
     expect(leaveOut(request, 0.5)).toBeCloseTo(0.5, 1);
     expect(request.turns.slice(1, -1)).toEqual(told.slice(5));
@@ -91,13 +94,7 @@ describe("what is left out", () => {
   });
 
   test("is nothing where nothing else would be left", () => {
-    const call: Turn = {
-      role: "assistant",
-      parts: [{ kind: "tool-call", callId: "a", toolName: "f", arguments: "{}" }],
-    };
-    const result: Turn = { role: "tool", callId: "a", parts: [text("long ".repeat(1_000))] };
-    const said: Turn = { role: "user", parts: [text("hi")] };
-    for (const told of [[], [said], [call, result], [summaryTurn("x")]]) {
+    for (const told of [[], [said("hi")], [call, result("long ".repeat(1_000))], [summaryTurn("x")]]) {
       const request = requestOf({ head: [system], told, summary: null });
       const before = [...request.turns];
       expect(leaveOut(request, 0)).toBe(1);
@@ -110,11 +107,7 @@ describe("what is left out", () => {
       role: "user",
       parts: [{ kind: "image", url: `data:image/png;base64,${"A".repeat(1_000_000)}` }],
     };
-    const told: Turn[] = [
-      image,
-      { role: "user", parts: [text("x".repeat(100_000))] },
-      { role: "user", parts: [text("y")] },
-    ];
+    const told = [image, said("x".repeat(100_000)), said("y")];
     const request = requestOf({ head: [], told, summary: null });
     expect(bytesOf(told)).toBeGreaterThan(1_100_000);
     leaveOut(request, 0.5);
@@ -129,14 +122,9 @@ test("a model is told what to write, last of all", () => {
 });
 
 test("a result stays while its call stays", () => {
-  const call: Turn = {
-    role: "assistant",
-    parts: [{ kind: "tool-call", callId: "a", toolName: "f", arguments: "{}" }],
-  };
-  const result: Turn = { role: "tool", callId: "a", parts: [text("found")] };
-  const old: Turn = { role: "user", parts: [text("x".repeat(1_000))] };
-  const request = requestOf({ head: [], told: [old, call, result], summary: null });
+  const found = result("found");
+  const request = requestOf({ head: [], told: [said("x".repeat(1_000)), call, found], summary: null });
   leaveOut(request, 0.5);
   expect(request.turns).toContain(call);
-  expect(request.turns).toContain(result);
+  expect(request.turns).toContain(found);
 });
