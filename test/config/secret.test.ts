@@ -32,7 +32,7 @@ function loaded(env: Variables, yaml?: string): Configuration | ConfigurationErr
   const SLUICE_CONFIG = yaml === undefined ? undefined : file("sluice.yaml", yaml);
   const nowhere = join(folder, "no-sluice.yaml");
   const readFile = (path: string) => readFileBounded(path.startsWith("./sluice.y") ? nowhere : path);
-  return loadConfiguration({ env: { ...env, SLUICE_CONFIG }, readFile, simulatorUrl: null });
+  return loadConfiguration({ env: { ...env, SLUICE_CONFIG }, readFile });
 }
 
 function problems(env: Variables, yaml?: string): readonly string[] {
@@ -94,7 +94,6 @@ describe("a file that holds no secret is refused by name", () => {
     const result = loadConfiguration({
       env: { DATABASE_URL_FILE: "/run/secrets/url" },
       readFile: (path) => (path.startsWith("/run") ? refusing() : null),
-      simulatorUrl: null,
     });
     expect(String(result)).toContain("DATABASE_URL_FILE names /run/secrets/url, which cannot be read: this user");
   });
