@@ -1,9 +1,9 @@
 // Judges the record of a request in a history (a simulated run) by all that the judge knows of the request.
 
 import { leaseMargin_ms } from "../../src/core/admission/lease.ts";
+import { priceOf } from "../../src/core/inference/money.ts";
 import { minute_ms } from "../../src/core/store/rates.ts";
 import { finish_ms } from "../../src/core/usage/departure.ts";
-import { priceOf } from "../../src/core/usage/price.ts";
 import { lateIdOf, type ModelRecord, sumOf } from "../core/store/ledger-model.ts";
 import type { Account } from "./account.ts";
 import type { Node } from "./node.ts";

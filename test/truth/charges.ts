@@ -4,7 +4,7 @@
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { priceOf } from "../../src/core/usage/price.ts";
+import { priceOf } from "../../src/core/inference/money.ts";
 import type { RequestReceipt } from "../../src/features/receipts/receipt-shape.ts";
 import { corpus } from "../features/tokenizers/corpus.ts";
 import counts from "../features/tokenizers/counts.json" with { type: "json" };

@@ -3,6 +3,8 @@
  * currency), and a price a whole number of picos (10⁻¹²) for one token or search. In APIs, an amount is exact decimal
  * text with its currency. Pure.
  */
+import type { Prices } from "./model.ts";
+import type { Usage } from "./usage.ts";
 
 /** The number with commas between thousands: `1,000,000`. */
 export function grouped(value: number): string {
@@ -46,6 +48,20 @@ export function costOf(tokens: number, price_picos: number): number {
   return Number(nanos > safe_max ? safe_max : nanos);
 }
 
+/**
+ * The cost of what a request used, in nanos. For each kind of token, the price of the total is rounded once: rounded
+ * parts would add up to more. docs/design/usage.md, Money and prices.
+ */
+export function priceOf(usage: Usage, prices: Prices, searches = 0): number {
+  return (
+    costOf(searches, prices.search ?? 0) +
+    costOf(usage.inputTokens, prices.input) +
+    costOf(usage.cachedInputTokens, prices.cachedInput) +
+    costOf(usage.cacheWriteTokens, prices.cacheWrite) +
+    costOf(usage.outputTokens, prices.output)
+  );
+}
+
 /** The most tokens whose cost is within this many nanos; Infinity if the price is 0. */
 export function tokensFor(nanos: number, price_picos: number): number {
   if (price_picos === 0) return Number.POSITIVE_INFINITY;
@@ -77,7 +93,6 @@ export function decimalOf(value: number | bigint, decimals: number): string {
 
 type Rounding = "nearest" | "down";
 
-/** A currency, and how its amounts are written for people. */
 export interface MoneyWords {
   readonly currency: Currency;
   /** Such as `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. What is left of a limit is rounded `down`. */

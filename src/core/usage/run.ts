@@ -6,13 +6,13 @@
 import type { Admitting, Entrance } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
+import { priceOf } from "../inference/money.ts";
 import { emptyRequest } from "../inference/request.ts";
 import { noUsage, promptTokens } from "../inference/usage.ts";
 import { isReadAsProduced } from "./attempt-request.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { Meter, type Metering } from "./meter.ts";
 import { type OutputCalibration, routeName } from "./output-calibration.ts";
-import { priceOf } from "./price.ts";
 import {
   type AttemptRequest,
   type Caller,
