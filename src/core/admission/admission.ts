@@ -59,14 +59,7 @@ export function admission(parts: AdmissionParts): Admission {
     { ...batcherSettings, ...parts.batches },
   );
   const requests = entrance(
-    {
-      batcher: commands,
-      clock,
-      rates: parts.rates,
-      changes: parts.changes,
-      settled: parts.settled,
-      waited: parts.waited,
-    },
+    { ...parts, batcher: commands, clock },
     { lease_ms, checkpoint_ms, grant_ms: parts.grant_ms, currency },
   );
   const sweeps = recovery(

@@ -79,9 +79,10 @@ export function stoppingLimit(full: readonly FullLimit[]): StoppingLimit {
 }
 
 /** The limit that had the least room after a grant; of equal limits, the narrowest subject's. */
-export function tightestLimit({ windows, subjects, source }: Granted): StoppingLimit {
+export function tightestLimit(granted: Granted): StoppingLimit {
+  const { windows, source } = granted;
   const rooms = [
-    ...limitsOf({ subjects }),
+    ...limitsOf(granted),
     ...(source === "plan" ? [{ limitedBy: "organization" as const, windows }] : []),
   ].flatMap((one) =>
     windowKinds.map((window) => ({ ...limitedOf(one), window, room: roomIn(one.windows[window], true) })),
@@ -104,11 +105,7 @@ export function crowdedBy(answer: Pick<Shortage, "subjects">): (Limited & Subjec
 }
 
 /** The subjects other than the organization (key, person, team), with their limits; the narrowest first. */
-function limitsOf({
-  subjects = [],
-}: {
-  subjects?: readonly SubjectReading[] | undefined;
-}): (Limited & SubjectReading)[] {
+function limitsOf({ subjects = [] }: Pick<Granted, "subjects">): (Limited & SubjectReading)[] {
   return subjects.map((one) => ({ ...one, limitedBy: one.subject })).sort(narrowestFirst);
 }
 

@@ -10,13 +10,11 @@ import { ConnectFailed } from "./http1/dial.ts";
 import type { Reply } from "./http1/exchange.ts";
 
 export type AttemptKind =
-  /** The answer is complete. */
   | "answered"
   /** The answer is complete, but has no content. */
   | "empty"
   /** The caller left, or the service ended the request. */
   | "abandoned"
-  /** No connection was made. */
   | "unreachable"
   /** A reused connection closed before any byte of an answer. */
   | "stale"
@@ -122,17 +120,8 @@ export function tooSlow(waitedFor: string): Fault {
   });
 }
 
-/**
- * The `retry-after` of a refusal in seconds, or null. At most a minute is passed on: agents wait as long as the header
- * says, and this service cannot promise an engine's "one day".
- */
-export function retryAfterOf({
-  status,
-  headers,
-}: {
-  status: number;
-  headers: Pick<Reply["headers"], "get">;
-}): number | null {
+/** The `retry-after` of a refusal in seconds, without an upper bound; null if there is none. */
+export function retryAfterOf({ status, headers }: Pick<Reply, "status" | "headers">): number | null {
   const said = headers.get("retry-after");
   const seconds = Number(said);
   if (said === undefined || !Number.isFinite(seconds) || seconds < 0) return null;

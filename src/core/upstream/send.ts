@@ -94,6 +94,7 @@ async function engineRefusal(
   };
   const wait_s = retryAfterOf(reply);
   if (wait_s === null) return { fault, end, lesser };
+  // At most a minute is passed on: agents wait as long as the header says.
   const details = { ...fault.details, retryAfterSeconds: Math.min(60, Math.max(1, Math.ceil(wait_s))) };
   return {
     fault: new Fault(fault.code, fault.message, details),
