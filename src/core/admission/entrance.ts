@@ -72,7 +72,6 @@ export interface EntranceParts {
   rates?: Rates | undefined;
   /** The changes of limits that this node knows of. Absent: only plans change. */
   changes?: LimitChanges | undefined;
-  /** Called for each settlement that the ledger has confirmed. */
   settled?: ((answer: SettleAnswer, requestId: string) => void) | undefined;
   /** Called with the ledger's answer to an admission, and the time it took; `error`: it did not answer in time. */
   waited?: ((answer: "granted" | "refused" | "error", ms: number) => void) | undefined;

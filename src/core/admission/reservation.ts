@@ -36,7 +36,6 @@ export interface ReservationParts {
   batcher: Batcher;
   clock: Clock;
   facts: RequestFacts;
-  /** The plan under which the request was admitted. */
   plan: Plan;
   /** The organization's current plan, the same object until the plan changes. Absent: the plan does not change. */
   planNow: (() => Plan) | undefined;
@@ -54,7 +53,6 @@ export interface ReservationParts {
   checkpoint_ms: number;
   /** The amount that the request took from its limits per minute (sliding rates); null if no such limit applies. */
   taken: RateTaken | null;
-  /** Called once, when the ledger has confirmed the settlement. */
   settled?: (answer: SettleAnswer, requestId: string) => void;
 }
 

@@ -31,7 +31,6 @@ export const key_random_bytes = 64;
 /** The published regular expression for secret scanners. A text that matches is a key if its checksum is right. */
 export const keyPattern = String.raw`\bslk_[0-9A-Za-z]{38}\b`;
 
-/** The published regular expression for the tokens of operators. */
 export const operatorTokenPattern = String.raw`\bslo_[0-9A-Za-z]{38}\b`;
 
 const wholeSecret = new RegExp(`^sl[kort]_[0-9A-Za-z]{${random_chars + checksum_chars}}$`);

@@ -43,15 +43,9 @@ export interface Bounds {
 
 interface BoundsLimits extends PressureLimits, Forwarding {
   body_bytes_max: number;
-  /**
-   * The memory for all requests. 0: a quarter of `memory_bytes`, and at least two whole bodies. A body takes its own
-   * size again when it is parsed, decoded and encoded.
-   */
+  /** For all requests. 0: a quarter of `memory_bytes`, at least two bodies: each takes its size again when parsed. */
   in_flight_bytes_max: number;
-  /**
-   * The memory for one key's requests. 0: an eighth of the node's, and at least four whole bodies, as far as the node
-   * has room for them.
-   */
+  /** For one key's requests. 0: an eighth of the node's, and at least four whole bodies, if the node has room. */
   key_in_flight_bytes_max: number;
   /** The memory of the item cache, at most a 32nd of `memory_bytes`. 0: no item is kept. */
   item_cache_bytes_max: number;

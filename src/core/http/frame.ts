@@ -21,7 +21,6 @@ import type { StreamedAnswer } from "./stream.ts";
 export interface Lifecycle {
   readonly draining: boolean;
   readonly openCount: number;
-  /** The number of open requests whose answers are being streamed. */
   readonly streamCount: number;
   /** Whether any request without a large body waits for the start of its answer. */
   smallWait(): boolean;

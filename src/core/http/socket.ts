@@ -1,10 +1,8 @@
 /** A client's WebSocket: receives text messages, and sends them as fast as the client reads. */
 
-/** The owner of a socket, which is notified of its messages and its end. */
 export interface SocketOwner {
   opened(socket: Socket): void;
   received(text: string): void;
-  /** Called once, when the connection has closed. */
   closed(): void;
 }
 

@@ -23,7 +23,6 @@ interface AnswerSource extends Bun.UnderlyingSource<Uint8Array> {
   giveUp?(controller: Controller): void;
 }
 
-/** How long a client may read nothing of what waits for it. */
 const unread_ms_default = 300_000;
 /** Checks are counted instead of measuring time: a standstill of this process is not the client's fault. */
 const looks_max = 4;

@@ -21,7 +21,6 @@ export interface Need {
   param: string;
 }
 
-/** The wire protocols, of clients and of engines. */
 export type Protocol = "openai-chat" | "anthropic-messages" | "openai-responses";
 
 /**

@@ -49,7 +49,6 @@ export interface Dependencies extends FrameDependencies {
   /** The public address of the console, without a slash at its end; null: none is configured. */
   consoleUrl(): string | null;
   messages(): MessagesOptions;
-  /** The settings that say which images an engine may be asked to fetch. */
   images(): ImageSettings;
   limits: ServingLimits;
   bounds: Bounds;

@@ -2,7 +2,6 @@ import type { ModelKind } from "../inference/model.ts";
 import { type Example, type ExampleRequest, jsonType } from "./operation.ts";
 
 interface GetOptions extends Omit<ExampleRequest, "path" | "body"> {
-  /** The media type of the answer. */
   contentType?: string;
 }
 

@@ -53,10 +53,7 @@ export interface Failure {
   fault: Fault;
 }
 
-/**
- * The fault after several failures: the fault of the last failure, unless that engine was only full. If all engines
- * were full, `retry-after` is the wait for the first of them to have room.
- */
+/** The last failure's fault; if that engine was only full, an earlier one's, or else the shortest wait for room. */
 export function combinedFault(failures: readonly Failure[]): Fault {
   const last = failures.at(-1)!;
   if (last.kind !== "busy") return last.fault;

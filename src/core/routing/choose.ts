@@ -21,7 +21,6 @@ interface Seeking {
   key: number | null;
   /** Whether the session's last request went to this route. */
   isHome(route: Route): boolean;
-  /** The load of this request in tokens. */
   tokens: number;
 }
 

@@ -169,7 +169,6 @@ export class Slots {
     return this.#interval_ms + pace_share * (interval_ms - this.#interval_ms);
   }
 
-  /** Serves the next requests for as long as there is room. */
   serve(): void {
     if (this.#shared) this.#setQuiet();
     for (;;) {
@@ -205,10 +204,7 @@ export class Slots {
     return isReserved ? most.reserved : most.common;
   }
 
-  /**
-   * Updates which organizations are quiet: an organization with fewer running requests than are reserved may use the
-   * reserved part. If the fleet shares the limit, each process compares with its own share of the reserve.
-   */
+  /** Organizations with fewer running requests than this process's share of the reserve are quiet, and may use it. */
   #setQuiet(): void {
     const reserved = this.#capacity.concurrent_max === null ? 0 : this.limits.reserved;
     this.#queue.quiet_max = Math.max(1, Math.ceil(reserved / (this.#shared?.processes() ?? 1)));

@@ -2,7 +2,6 @@
 import type { Actor } from "./directory.ts";
 
 export interface DrainedEngine {
-  /** The name of the upstream in the configuration. */
   upstream: string;
   /** One address of the upstream's host name; null: all of them. */
   replica: string | null;

@@ -18,7 +18,6 @@ export interface RefusedRequest {
   errorCode: string;
   /** The message that the client read, without quotations of the request's content. */
   message: string;
-  /** The limit that refused the request; absent: no limit did. */
   limit?: LimitMet;
   refusedAt: Date;
 }

@@ -4,9 +4,6 @@ export interface Sealing {
   seal(secret: string, about: string): Uint8Array;
   /** Null if the bytes were changed, or were sealed for another place (`about`) or with a key that is gone. */
   open(sealed: Uint8Array, about: string): string | null;
-  /**
-   * Whether the secret was sealed with another key than the first of the configured keys, which seals new secrets. The
-   * secret should then be sealed again, so that the old key can be removed.
-   */
+  /** Whether another key than the first configured one sealed the secret, which should then be sealed again. */
   isOutdated(sealed: Uint8Array): boolean;
 }

@@ -90,10 +90,7 @@ export class Countdown {
 /** The shortest quarter of a remaining time that is worth a timer of its own. */
 const quarter_ms_min = 5;
 
-/**
- * Returns the result of `work`. If it takes longer than `wait_ms`, measured by a Countdown, throws an Error that says
- * that `what` did not answer. The work itself is not stopped.
- */
+/** Throws an Error that names `what` if `work` takes longer than `wait_ms`. The work itself is not stopped. */
 export async function within<T>(
   work: Promise<T>,
   wait_ms: number,

@@ -193,10 +193,7 @@ function deltaIn(frame: string, { before, after, isNumbered }: Envelope): string
   }
 }
 
-/**
- * The frame without its sequence number. A quotation mark inside a JSON string is always escaped, so the search finds
- * the number only outside of strings.
- */
+/** Finds the number only outside of strings: a quotation mark inside a JSON string is always escaped. */
 function numbered(text: string): string {
   return text.replace(sequenceNumber, '"sequence_number":0');
 }

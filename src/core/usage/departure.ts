@@ -8,7 +8,6 @@ export const finish_ms = 10_000;
 /** How often the engine's health is checked while it finishes the answer. */
 const look_ms = 1_000;
 
-/** The two signals that can end the work on an answer. */
 export interface Signals {
   /** Aborted when nobody waits for the answer any more: the caller has left, or the service ended the request. */
   signal: Signal;

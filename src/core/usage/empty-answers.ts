@@ -3,10 +3,7 @@ import { type InferenceEvent, isPartStart } from "../inference/event.ts";
 
 type Batch = readonly InferenceEvent[];
 
-/**
- * Whether the answer is empty. An answer that was ended by a limit, a filter or a stop text of the caller does not count
- * as empty. Not all engines say that a stop text ended it.
- */
+/** An answer that a limit, a filter or a stop text ended is not empty. Not all engines say that a stop text did. */
 export function isEmptyAnswer(batch: Batch, stop: readonly string[]): boolean {
   const last = batch.at(-1);
   const isEmpty = last?.type === "response-end" && last.reason === "stop" && !batch.some(isPartStart);

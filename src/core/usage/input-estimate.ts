@@ -88,10 +88,7 @@ const templateTokens_upper = 16;
 const templateTokens = 8;
 /** The most tokens that can be learned for a template, with the system prompts that engines add. */
 const templateTokens_max = 1024;
-/**
- * Inputs with less text than this teach how many tokens the template adds. One report moves the learned number by a
- * quarter of its distance from the report, 64 tokens at most.
- */
+/** Shorter texts teach the template's tokens: a report moves them by a quarter of its distance, 64 at most. */
 const smallBytes_max = 512;
 const templateWeight = 1 / 4;
 const templateDistance_max = 256;

@@ -16,7 +16,6 @@ export type Observed = Sent & { tokens: number };
 
 export interface OutputCalibration {
   of(route: string): RouteCalibration;
-  /** The learned sums of each route, to be saved over a restart. */
   sums: Kept<OutputSums>;
 }
 

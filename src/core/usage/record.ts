@@ -35,9 +35,7 @@ export interface RunRequest extends Entry {
   own?: OwnBytes | null;
   /** The likely size of the whole prompt, which is charged if no engine reports. At most `inputTokens`. */
   inputTokensExpected: number;
-  /** The part of the input that is not text. */
   media: Media;
-  /** The output tokens that the model and its context allow. */
   outputTokensAllowed: number;
   /** The caller's own cap, if the request's may be larger, because an engine of the model takes no smaller one. */
   outputTokensAsked?: number | undefined;
@@ -180,7 +178,6 @@ class StartedEvents implements EngineEvents {
   }
 }
 
-/** How a request ended, as the meter saw it. */
 export interface Ending {
   usage: Usage;
   outcome: "completed" | "cancelled" | "failed";
@@ -246,7 +243,6 @@ export interface Watcher {
   ended(ended: Ended): void;
 }
 
-/** The caller who waits for the answer. */
 export interface Caller extends Watcher, Readonly<Signals> {
   /** Whether the caller has left, so that nobody reads the rest. */
   readonly left: boolean;
@@ -258,6 +254,5 @@ export interface Caller extends Watcher, Readonly<Signals> {
   elapsed_ms(): number;
   /** Reserves memory for this many more bytes of the answer until the request is settled. False if there is no room. */
   keepsText(bytes: number): boolean;
-  /** Observes the run, if it is traced. */
   readonly trace?: RunTrace | null;
 }

@@ -94,7 +94,6 @@ export interface TokenizerCount {
 /** The flaws of reports whose numbers cannot be used at all. */
 const unreadable: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
 
-/** The state of the count after some batches. */
 export class Count {
   readonly forwarded = new Forwarded();
   report: Usage | null = null;

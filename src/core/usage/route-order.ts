@@ -55,7 +55,6 @@ export class RouteOrder implements Visit, Claim {
   #key: number | null | undefined;
   /** Whether another engine was asked already because an attempt took long. */
   #isSpareTaken = false;
-  /** Whether the last route may be tried once more. */
   #mayRepeat = true;
   #isOver = false;
   /** Ends the pause between two attempts. */
@@ -96,7 +95,6 @@ export class RouteOrder implements Visit, Claim {
     return { route: null, isFresh: false, wait_ms: 0 };
   }
 
-  /** Takes a slot if an engine has room; else returns null. */
   enter(stage: Stage): TakenSlot | null {
     const { pool, queues, draw } = this.#parts;
     const route = pool.choose(queues.open(this.#routesOf(stage), this), this, draw);

@@ -11,10 +11,7 @@ import { Count, type CountParts, type TokenizerCount, tokens_taught_min } from "
 
 type Batch = readonly InferenceEvent[];
 
-/**
- * The model's tokenizer, off the main thread, for one request: counts the tokens that no engine reports. `prompt`
- * returns null if it cannot count.
- */
+/** The model's tokenizer for one request, off the main thread. `prompt` returns null if it cannot count. */
 export interface Tokenizing {
   /** Whether `prompt` can count the prompt. If not, the memory of the request can be released before the answer ends. */
   readonly hasPrompt: boolean;
@@ -75,7 +72,6 @@ export class Tally {
     return this.#now.forwarded.deltas > 0;
   }
 
-  /** The output tokens that the count would reach with this batch. */
   outputTokensWith(batch: Batch): number {
     return this.#countWith(batch).outputTokens;
   }

@@ -21,7 +21,6 @@ export interface TracedRequest {
 }
 
 export interface RequestTrace extends RunTrace {
-  /** Called when the caller is known by its key. */
   identified(caller: { organization: string; key: string }): void;
   answered(ended: Ended): void;
   /** Called when the last byte of the answer was written. `code`: the code of the request's fault. */

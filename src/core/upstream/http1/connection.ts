@@ -39,7 +39,6 @@ export class EngineConnection implements Line, PausedLine {
   readonly #owner: Owner;
   #exchange: Exchange | null = null;
   #listening: Listening | null = null;
-  /** Bytes that the socket has not accepted yet. */
   #unsent: Uint8Array[] = [];
   #served = 0;
   #isClosed = false;

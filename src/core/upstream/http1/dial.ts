@@ -123,7 +123,6 @@ const handlers: SocketHandler<Peer> = {
   connectError: ({ data }, cause) => data.closed(cause),
 };
 
-/** A socket whose connection is being made. */
 class Greeting {
   readonly #origin: Origin;
   readonly #line: Owner;
