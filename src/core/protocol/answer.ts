@@ -10,10 +10,7 @@ import { dialects } from "./dialects.ts";
 import { compact, entryOf, isObject, type JsonObject } from "./json.ts";
 import { malformedAnswer } from "./refusal.ts";
 
-/**
- * The decoder of one answer: it begins the answer once, and emits nothing after its end. A subclass is a class, and not
- * closures, which would be made again for each answer (docs/design/runtime.md, Bun as a server).
- */
+/** Decodes one answer. A class, because closures would be made for each (docs/design/runtime.md, Bun as a server). */
 export abstract class BaseAnswerDecoder implements EngineDecoder {
   protected readonly identity: ResponseIdentity;
   protected readonly dialect: Dialect;

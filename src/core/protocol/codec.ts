@@ -122,10 +122,7 @@ export interface AnswerReader {
   readonly next_bytes: number;
 }
 
-/**
- * The side of a codec that faces engines. Any input decodes to events that follow the grammar of inference/event.ts. An
- * input that was cut off ends in `response-failed`. An answer with too many parts throws UnreadableAnswer (codec.ts).
- */
+/** The side that faces engines. Any input decodes to events of the grammar; one that was cut ends in a failure. */
 export interface UpstreamCodec {
   /** The path below the upstream's base URL. */
   path: string;

@@ -1,7 +1,4 @@
-/**
- * Checks values against the schema of a wire shape. A valid value costs one call of a compiled function. Only an
- * invalid value is compared with its schema field by field, to find and explain its first offence in document order.
- */
+/** Checks values by a compiled function. Only an invalid one is walked, to find and explain its first offence. */
 import type { Static, TSchema } from "typebox";
 import { checkOf } from "../schema/check.ts";
 import { closestName } from "../schema/closest.ts";

@@ -1,7 +1,6 @@
 /**
- * Custom tools take plain text, which may have to follow a grammar. Engines know only functions, so they get a function with
- * one string `input`. The JSON of its arguments is read as it arrives, so that the text streams to the caller. If an engine
- * writes other JSON or plain text instead, that is passed on when the call has ended.
+ * Engines know only functions, so a custom tool, which takes plain text, becomes one with a string `input`. The text is
+ * read from the arguments as they arrive. Other JSON or plain text is passed on at the call's end.
  */
 import type { Tool } from "../inference/request.ts";
 import { isObject } from "./json.ts";

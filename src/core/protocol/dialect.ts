@@ -1,7 +1,4 @@
-/**
- * A dialect: the ways in which an engine differs from other engines of its protocol, as one value of plain data. The
- * codecs read the fields of a dialect, and never its name (docs/engines.md; dialects.ts has the table). Pure.
- */
+/** The differences of an engine from others of its protocol, as data; codecs never read its name (docs/engines.md). */
 import type { StopReason } from "../inference/event.ts";
 import type { Protocol, ReasoningEffort } from "../inference/request.ts";
 import type { SamplingField } from "./engine-fields.ts";

@@ -1,8 +1,6 @@
 /**
- * The fields that engines add to chat completions (vLLM 0.32, SGLang, llama.cpp's server), and the fields of other
- * protocols. A client may send such a field if the model lists it in `extra_params`. If it is not listed, the error
- * tells the client that it could be. Some fields may never be listed, because with them a client would decide what the
- * service has to decide. Rules: docs/configuration.md. Pure.
+ * The fields that engines add to chat completions, and those of other protocols. A client may send one that the model
+ * lists in `extra_params`, but none that decides what the service has to decide (docs/configuration.md). Pure.
  */
 
 /** Sampling fields that most engines accept. `sluice init` lists those of the engine in `extra_params`. */

@@ -1,7 +1,4 @@
-/**
- * Writes the choice of tools and the reasoning effort for engines of both OpenAI protocols. Refuses a request with more
- * tools, turns, stop texts or longer names than its engine, or any engine, takes; nothing is dropped. Pure.
- */
+/** Writes tool choices and efforts for OpenAI's protocols; refuses what is beyond limits, and drops nothing. Pure. */
 
 import { Fault } from "../inference/fault.ts";
 import {

@@ -1,7 +1,6 @@
 /**
- * An engine's own text of a refusal, or of an error inside its answer, for operators who read the request's record: short,
- * on one line, without credentials, and with nothing between quotes but names of fields, because engines quote what
- * callers wrote. Pure.
+ * An engine's own text of a refusal, for operators: short, on one line, without credentials, and with nothing between
+ * quotes but names of fields, because engines quote what callers wrote. Pure.
  */
 import { masked } from "../inference/masked.ts";
 import { isFieldName } from "./fields.ts";

@@ -30,10 +30,7 @@ export function valueAt(object: JsonObject, path: readonly (string | number)[]):
   return value;
 }
 
-/**
- * The fields without those that are null or undefined. In a protocol a field may be null or left out; in the
- * protocol-neutral form it is left out. Spread the result into the object to which the fields belong.
- */
+/** The fields without those that are null or undefined: in a protocol, both mean the same as an absent field. */
 export function compact<Fields extends object>(fields: Fields): Compact<Fields> {
   const kept: Compact<Fields> = {};
   for (const name in fields) {

@@ -1,7 +1,4 @@
-/**
- * Reads the usage and the log probabilities of engines of both OpenAI protocols. Where the counts are and what they are
- * called differs by dialect (docs/engines.md, What engines report).
- */
+/** Reads what engines of OpenAI's protocols report, by their dialects (docs/engines.md, What engines report). */
 import type { TokenLogprob } from "../inference/event.ts";
 import type { FieldPath, UsageRow } from "./dialect.ts";
 import { isGiven, isObject, type JsonObject, textOf, valueAt } from "./json.ts";

@@ -1,9 +1,6 @@
 /**
- * The wire shapes of Messages: for each a typebox value, and where it is needed the static type of the same name. Validation,
- * types and the OpenAPI document are made from them. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
- * Messages requests.
- *
- * Keys that have an effect are typed. Further keys of any type are accepted everywhere, and have no effect.
+ * The wire shapes of Messages (shapes/contract.ts). Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
+ * Messages requests. Keys that have an effect are typed; further keys of any type are accepted, and have none.
  */
 import Type from "typebox";
 import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";

@@ -1,7 +1,4 @@
-/**
- * Turns the conversation into messages. Consecutive turns of one role become one message, in which tool results come first,
- * directly after their calls. Blocks of a Messages caller are sent as they were written.
- */
+/** Turns the conversation into messages. Turns of one role are one message, in which tool results come first. */
 import type {
   AssistantPart,
   InputPart,

@@ -1,7 +1,4 @@
-/**
- * Tools that a caller lists only by their type. Anthropic publishes the form of their calls, which Anthropic's own
- * models know. All models of this service get these tools as functions, under the names that callers expect.
- */
+/** Tools that callers list by their type. Anthropic publishes their calls; all models get them as functions. */
 
 interface PublishedTool {
   name: string;

@@ -93,10 +93,7 @@ function asFunction(tool: MessagesTool): MessagesTool {
   return { ...more, ...published };
 }
 
-/**
- * Whether tools may be deferred: hidden from the model until a tool search finds them. Not if the tool search is one
- * that Anthropic's service runs, since nothing would find them; an engine also requires a tool that is not deferred.
- */
+/** Not if Anthropic's own tool search would have to find them, or if all are: engines require one that is not. */
 export function mayBeDeferred(listed: readonly MessagesTool[], tools: readonly Tool[]): boolean {
   return tools.some(({ isDeferred }) => !isDeferred) && !listed.some((tool) => ownerOf(tool).family === hostedSearch);
 }

@@ -1,7 +1,4 @@
-/**
- * Validates the body of a Messages request. It checks `thread` first, because clients act on its refusal, then the shape
- * (contract.ts), and then the rules between fields. It reports the first offence.
- */
+/** Validates a Messages request: `thread`, on whose refusal clients act, the shape (contract.ts), then the rules. */
 import { Fault } from "../../inference/fault.ts";
 import type { Model } from "../../inference/model.ts";
 import { contract, type UncheckedItems } from "../contract.ts";

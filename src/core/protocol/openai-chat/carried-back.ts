@@ -1,7 +1,4 @@
-/**
- * Writes opaque values (carried.ts) into the fields of chat messages: for an engine in the engine's own fields, and for
- * a client as signatures. Also collects the opaque values of an engine's answer while it arrives.
- */
+/** Writes opaque values (carried.ts) for engines and, as signatures, for clients; collects those of an answer. */
 import type { ReasoningPart, ToolCallPart } from "../../inference/request.ts";
 import {
   type Carried,
@@ -80,10 +77,7 @@ export function signaturesIn(message: JsonObject): string[] {
     .filter(isCarried);
 }
 
-/**
- * Collects the opaque values of an engine's answer while it arrives, and makes signatures of them. The values of a
- * message become the signature of its reasoning part. The value of a call is in a reasoning part before the call.
- */
+/** Collects an answer's opaque values as signatures: a message's on its reasoning, a call's on a part before it. */
 export class CarriedOut {
   readonly #dialect: Dialect;
   readonly #model: string;

@@ -1,8 +1,6 @@
 /**
- * The wire shapes of chat completions: for each a typebox value, and where it is needed the static type of the same name.
- * Validation, types and the OpenAPI document are made from them. Rules: docs/design/service.md, Chat fields.
- *
- * Objects of a request are open unless they say otherwise; whether a top-level field is known is decided in validate.ts.
+ * The wire shapes of chat completions (shapes/contract.ts). Rules: docs/design/service.md, Chat fields. Objects of a
+ * request are open unless they say otherwise; validate.ts decides whether a top-level field is known.
  */
 
 import type { TSchema } from "typebox";

@@ -1,10 +1,7 @@
 /**
- * The wire shapes of Responses: for each a typebox value, and where it is needed the static type of the same name. Validation,
- * types and the OpenAPI document are made from them. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
- * Responses requests.
- *
- * Objects are open: they may have further keys of any type. Keys that have an effect have a type here, and ignored keys
- * have none. A key that would change the answer and is not supported gets `unsupported_feature`.
+ * The wire shapes of Responses (shapes/contract.ts). Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
+ * Responses requests. Objects are open: keys that have an effect have a type, ignored keys have none, and keys that
+ * would change the answer and are not supported get `unsupported_feature`.
  */
 import type { TObjectOptions, TProperties, TSchema } from "typebox";
 import Type from "typebox";
@@ -442,6 +439,9 @@ const conversationOf = <Item extends TSchema>(item: Item) => ({
   model: requestFields.model,
 });
 
+const typedRequest = <Fields extends TProperties>(fields: Fields) =>
+  Type.Object({ ...conversationOf(typedItem), ...fields }, { maxProperties: properties_max });
+
 const compactFields = {
   prompt_cache_key: requestFields.prompt_cache_key,
   reasoning: requestFields.reasoning,
@@ -472,10 +472,7 @@ export const CompactRequest = Type.Object(
     `The conversation to compact.${inputOrPrevious} Fields that are not listed, such as \`tools\`, are accepted and have no effect.`,
   ),
 );
-export const TypedCompactRequest = Type.Object(
-  { ...conversationOf(typedItem), ...compactFields },
-  { maxProperties: properties_max },
-);
+export const TypedCompactRequest = typedRequest(compactFields);
 
 const countFields = { tools: requestFields.tools, text: requestFields.text, reasoning: requestFields.reasoning };
 
@@ -486,10 +483,7 @@ export const InputTokensRequest = Type.Object(
     `The request to count, as it would be sent to \`/v1/responses\`.${inputOrPrevious}`,
   ),
 );
-export const TypedInputTokensRequest = Type.Object(
-  { ...conversationOf(typedItem), ...countFields },
-  { maxProperties: properties_max },
-);
+export const TypedInputTokensRequest = typedRequest(countFields);
 
 export const InputTokens = Type.Object(
   { object: Type.Literal("response.input_tokens"), input_tokens: Type.Integer({ minimum: 1 }) },

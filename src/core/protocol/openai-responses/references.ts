@@ -1,7 +1,4 @@
-/**
- * The references in a request to stored responses and items: finds them, and puts stored items in their place. The id
- * of an item contains the id of its response, so items need no index.
- */
+/** Puts stored items in place of a request's references. An item's id has that of its response, so needs no index. */
 import { Fault } from "../../inference/fault.ts";
 import { invalid, unanswering, type Violation, violationFault } from "../violation.ts";
 import { type InputItem, type ItemReference, type ResponsesRequest, userParts } from "./contract.ts";

@@ -1,7 +1,4 @@
-/**
- * Maps the caller's tools to the functions that engines get, which have flat names: a namespace becomes part of the name. The
- * names are made only from the request, so that the encoder of the answer can map them back.
- */
+/** Maps the caller's tools to functions with flat names, and back: the names are made from the request alone. */
 import {
   type CustomTool,
   type FunctionTool,
@@ -27,10 +24,7 @@ export class ToolBook {
   readonly tools: EngineTool[];
   readonly #byName = new Map<string, EngineTool>();
   readonly #byCaller = new Map<string, string>();
-  /**
-   * For a name that several tools have, the next number to append to it. Without this, a hostile list that gives one
-   * name to a hundred thousand tools would make each search for a free number long.
-   */
+  /** The next number for a name that several tools have: a hostile list would make each search for a free one long. */
   readonly #ordinals = new Map<string, number>();
 
   /** If several tools have one name, the last one is used. */

@@ -70,8 +70,8 @@ function inputItems({ input, previous_response_id: previous }: Input): InputItem
 }
 
 /**
- * Adds the types that several clients leave out: an item with a role is a message, and one with only an id is a reference. The
- * body itself stays unchanged, because its bytes may be sent to an engine (docs/design/service.md, The caller's own bytes).
+ * Adds the types that several clients leave out. The body itself stays unchanged, because its bytes may be sent to an
+ * engine (docs/design/service.md, The caller's own bytes).
  */
 function withTypes(body: unknown): unknown {
   if (!isObject(body) || !Array.isArray(body.input) || body.input.every((item) => impliedType(item) === null))
