@@ -1,7 +1,4 @@
-/**
- * BACKGROUND: a response that runs without its client, who fetches it later (docs/protocols.md, Background responses).
- * Its state is a row of the database, so that any node can return and cancel it.
- */
+/** BACKGROUND: a response without its client, as a row of the database (docs/protocols.md, Background responses). */
 import type { Call } from "../../core/http/call.ts";
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
@@ -127,12 +124,9 @@ export async function followedResponse(
 async function endOf(needs: KeepingNeeds, { requestId }: LogName, stream: WrittenStream): Promise<string> {
   const now = await available(needs, needs.kept.answers.find(requestId));
   const response = now && (await available(needs, currentResponse(needs, now)));
-  return (response && stream.endAs(response)) || stream.end(eventsLost(), requestId);
-}
-
-function eventsLost(): Fault {
-  return new Fault(
+  const lost = new Fault(
     "storage_unavailable",
     "The further events of this response were too many to be kept, or are lost. Fetch the response without 'stream'.",
   );
+  return (response && stream.endAs(response)) || stream.end(lost, requestId);
 }

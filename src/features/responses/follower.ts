@@ -1,7 +1,4 @@
-/**
- * Reads the log of another request's answer from its first entry to its end, while that request runs on any node. The
- * ledger shows if that node is gone: then another node settles the request's hold.
- */
+/** Reads the log of another request's answer to its end. The ledger shows whether the node that writes it is gone. */
 import type { Call } from "../../core/http/call.ts";
 import type { Fault } from "../../core/inference/fault.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";

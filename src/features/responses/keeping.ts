@@ -1,7 +1,4 @@
-/**
- * One answer that is kept: holds the claim of its idempotency key, writes its log, and decides at its end whether the
- * key becomes free. Rules: docs/protocols.md, Repeating a request.
- */
+/** One kept answer: its claim, its log, and whether its key becomes free (docs/protocols.md, Repeating a request). */
 
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";

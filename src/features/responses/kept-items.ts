@@ -1,7 +1,4 @@
-/**
- * The part of a response that is stored, and the conversation that stored responses make. Pure; the references of
- * requests to them are core's (core/protocol/openai-responses/references.ts).
- */
+/** The part of a response that is stored, and the conversation that stored responses make. Pure. */
 import type {
   InputItem,
   OutputItem,

@@ -1,7 +1,4 @@
-/**
- * Writes the log of one answer in batches. Only the end of the answer waits for the log. If the store is away, the
- * writer tries again for a while; then the log is lost, and the answer continues without it.
- */
+/** Writes an answer's log in batches. If the store is away for long, the log is lost, and the answer continues. */
 
 import { within } from "../../core/time/cancellation.ts";
 import { type Clock, passed } from "../../core/time/clock.ts";

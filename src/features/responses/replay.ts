@@ -1,7 +1,4 @@
-/**
- * REPLAY: answers a request with the answer of an earlier one that had the same idempotency key and body: the same
- * bytes, from the beginning. No engine is asked, and nothing is charged.
- */
+/** REPLAY: answers a repeated request with the bytes of the first answer. No engine is asked, nothing is charged. */
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";
 import type { HttpAnswer } from "../../core/http/frame.ts";

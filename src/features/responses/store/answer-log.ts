@@ -1,7 +1,4 @@
-/**
- * The logs of answers: the text of an answer in order, so that any node can read it again from any position, while it
- * is written and for some time after. A log is only a copy, with no effect on charges: it may be lost.
- */
+/** The logs of answers: copies of their text, which any node can read from any position. A log may be lost. */
 
 /** The name of a log: its request and the request's organization. */
 export interface LogName {

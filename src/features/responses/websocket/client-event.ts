@@ -24,7 +24,7 @@ export class SteeringRefused extends Fault {
 
 /** Reads the event. Throws a Fault if it is not a valid `response.create`. */
 export function validateClientEvent(event: unknown): CreateEvent {
-  if (!isObject(event)) return { ...alone, request: validateResponsesRequest(event) };
+  if (!isObject(event)) return { streamId: null, isGenerated: true, request: validateResponsesRequest(event) };
   const { type, stream_id, generate, stream: _, ...request } = event;
   if (type === "response.steer") throw new SteeringRefused(event);
   if (type === undefined) throw violationFault(missing("type", "Send an event, such as 'response.create'."));
@@ -39,7 +39,6 @@ export function validateClientEvent(event: unknown): CreateEvent {
   };
 }
 
-const alone = { streamId: null, isGenerated: true };
 const laneChars_max = 128;
 
 function laneOf(streamId: unknown): string | null {

@@ -26,7 +26,10 @@ export const connectResponses = operation({
     if (!connection.enter()) throw noRoom();
     if (call.connection.upgrade?.(new Socket(connection), call.requestId)) return new Response(null, { status: 101 });
     connection.closed();
-    throw incomplete();
+    throw new Fault(
+      "upgrade_not_supported",
+      "The head of this request asks for no WebSocket of version 13. Send a POST request with 'stream': true.",
+    );
   },
 });
 
@@ -36,12 +39,5 @@ function noRoom(cause?: Fault): Fault {
     "upgrade_not_supported",
     "This service has no room for another WebSocket now. Send a POST request with 'stream': true.",
     { cause },
-  );
-}
-
-function incomplete(): Fault {
-  return new Fault(
-    "upgrade_not_supported",
-    "The head of this request asks for no WebSocket of version 13. Send a POST request with 'stream': true.",
   );
 }

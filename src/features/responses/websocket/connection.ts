@@ -1,7 +1,4 @@
-/**
- * A client's WebSocket on /v1/responses. Each message is served as a request of its own, by the code that serves all
- * requests (core/http/frame.ts); its answer, a stream or a refusal, is sent as messages.
- */
+/** A client's WebSocket on /v1/responses. Each message is served as a request of its own (core/http/frame.ts). */
 import type { Standing } from "../../../core/auth/standing.ts";
 import type { Principal } from "../../../core/auth/verdict.ts";
 import type { Call, ClientConnection } from "../../../core/http/call.ts";

@@ -6,7 +6,6 @@ import type { JsonBody } from "../../../core/body/read.ts";
 import type { Call } from "../../../core/http/call.ts";
 import type { HttpAnswer } from "../../../core/http/frame.ts";
 import type { InferenceEvent } from "../../../core/inference/event.ts";
-import { Fault } from "../../../core/inference/fault.ts";
 import type { Adapter } from "../../../core/operations/adapter.ts";
 import { streamed } from "../../../core/operations/answer.ts";
 import { infer } from "../../../core/operations/infer.ts";
@@ -77,7 +76,6 @@ export class Create implements Disposable {
       const { value, bytes, blank_bytes } = await body.read(...reading);
       const { request, ...event } = value;
       this.#event = event;
-      if (request.background) throw notOverSockets();
       this.#continued = request.previous_response_id ?? null;
       this.#place = this.#state.lanes.join(this.#lane);
       this.#joined.resolve();
@@ -173,14 +171,4 @@ async function* emptyAnswer(
     { type: "response-start", ...identity },
     { type: "response-end", reason: "stop" },
   ];
-}
-
-function notOverSockets(): Fault {
-  return new Fault(
-    "unsupported_feature",
-    "Background responses are not created over a WebSocket. Send a POST request.",
-    {
-      param: "background",
-    },
-  );
 }

@@ -19,7 +19,10 @@ export class Lanes {
   /** Joins the queue of the lane. Throws Fault `concurrency_limit_exceeded` if there are too many lanes. */
   join(lane: string): LanePlace {
     const before = this.#last.get(lane);
-    if (!before && this.#last.size >= this.#lanes_max) throw tooMany(this.#lanes_max);
+    if (!before && this.#last.size >= this.#lanes_max) {
+      const message = `This connection already runs ${this.#lanes_max} responses side by side. Wait until one of them has ended.`;
+      throw new Fault("concurrency_limit_exceeded", message, { param: "stream_id", retryAfterSeconds: 1 });
+    }
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last.set(lane, promise);
     return {
@@ -30,9 +33,4 @@ export class Lanes {
       },
     };
   }
-}
-
-function tooMany(lanes_max: number): Fault {
-  const message = `This connection already runs ${lanes_max} responses side by side. Wait until one of them has ended.`;
-  return new Fault("concurrency_limit_exceeded", message, { param: "stream_id", retryAfterSeconds: 1 });
 }

@@ -1,7 +1,4 @@
-/**
- * Keeps the newest conversation of each lane in memory while the WebSocket is open, so that the next response can
- * continue it even if it is not stored. The memory is bounded; a conversation that does not fit is not kept.
- */
+/** Keeps each lane's newest conversation in bounded memory, so that it can be continued although it is not stored. */
 import type { MemoryReservation } from "../../../core/body/memory.ts";
 
 interface Conversation {
