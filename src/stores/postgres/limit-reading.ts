@@ -8,7 +8,7 @@ import { not_limited } from "../../core/store/rates.ts";
 import { modelLimitsPrefix, type StandingSubject, standingSubjects } from "../../features/telemetry/store/standing.ts";
 import type { Querying } from "./database.ts";
 
-/** The prefixes of the ids by which clients know subjects. A person's is not that of the subject in the ledger. */
+/** The prefixes of the ids by which clients know subjects. The ledger's subject for a person has another prefix. */
 export const idPrefixes: Record<StandingSubject, IdPrefix> = { ...standingSubjects, person: "per_" };
 
 export const uuidOfLimitSubject = ({ subject, id }: LimitSubject): string | null => uuidOf(id, idPrefixes[subject]);

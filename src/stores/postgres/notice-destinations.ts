@@ -51,7 +51,7 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
         const destination = (await read(tx, uuid, name))!;
         const isNewSecret = settings.form === "json" && (renews || before === null);
         const details = { ...listed(destination), new_secret: isNewSecret, before: before && listed(before) };
-        await appendAuditEntry(tx, at, { actor, action: "notice.set", ...of(owner), details });
+        await appendAuditEntry(tx, at, { actor, action: "notice.set", ...whose(owner), details });
         return { destination, isNewSecret };
       }),
     removeDestination: (owner, name, actor) =>
@@ -62,7 +62,7 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
         if (!before) return null;
         await tx.query("delete from notice_destination where id = $1", [bare(before.id, "dest_")]);
         const details = { before: listed(before) };
-        await appendAuditEntry(tx, await storeNow(tx), { actor, action: "notice.remove", ...of(owner), details });
+        await appendAuditEntry(tx, await storeNow(tx), { actor, action: "notice.remove", ...whose(owner), details });
         return before;
       }),
     addTest: ({ id, organizationId, name }, actor) =>
@@ -79,7 +79,7 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
            values (gen_random_uuid(), $1, 'notice.test', 'test:' || gen_random_uuid(), '{}', $2, $2) returning id`,
           [own, at],
         );
-        await appendAuditEntry(tx, at, { actor, action: "notice.test", ...of(organizationId), details: { name } });
+        await appendAuditEntry(tx, at, { actor, action: "notice.test", ...whose(organizationId), details: { name } });
         return row!;
       }),
     async outcome(noticeId) {
@@ -99,7 +99,7 @@ const countingTests = `
 
 const uuidOfOwner = (owner: NoticeOwner) => owner && bare(owner, "org_");
 /** The owner and the subject of an audit entry about destinations. */
-const of = (owner: NoticeOwner) => ({ owner: uuidOfOwner(owner), subject: owner ?? "fleet" });
+const whose = (owner: NoticeOwner) => ({ owner: uuidOfOwner(owner), subject: owner ?? "fleet" });
 
 async function lockOwner(tx: Transaction, owner: string | null): Promise<void> {
   if (owner === null) await tx.query("select pg_advisory_xact_lock(hashtextextended('notices of the fleet', 0))");
