@@ -14,8 +14,9 @@ import { recovery } from "./recovery.ts";
 
 export interface Admission extends Entrance {
   /**
-   * Ends a drain: admits nothing more, and resolves when every settlement is confirmed, or after `within_ms` (5 s by
-   * default). Returns how many are not confirmed: another node settles those requests at their last checkpoint.
+   * Ends a drain: admits nothing more, and resolves when every settlement is confirmed or `within_ms` has passed (5 s
+   * by default). Returns how many are not confirmed: the leases of those requests lapse, and another node settles them
+   * at their last checkpoint.
    */
   stop(within_ms?: number): Promise<number>;
   /** The number of this node's requests with a hold (an amount reserved for them). */
@@ -26,7 +27,10 @@ export interface Admission extends Entrance {
 
 export interface AdmissionParts {
   ledger: Pick<Ledger, "run" | "recover">;
-  /** The changes of limits of keys and teams. Absent: running requests keep the limits with which they began. */
+  /**
+   * The changes of limits that are not a plan's, such as those of keys and teams. They apply to running requests too.
+   * Absent: running requests keep the limits of keys and teams with which they began.
+   */
   changes?: LimitChanges;
   /** Counts the requests and tokens of each minute. Absent: rate limits are not enforced. */
   rates?: Rates;

@@ -28,7 +28,10 @@ export function activePlan(plans: ReadonlyMap<string, Plan>, organization: Pick<
   throw noActivePlan();
 }
 
-/** Throws `context_length_exceeded` if the estimated input is far longer than the model's context. */
+/**
+ * Throws `context_length_exceeded` if the input is far longer than the model's context. Because the input's length is
+ * an estimate, the engine decides about any other input.
+ */
 export function requireContext(model: Model, inputTokens: number): void {
   if (inputTokens < 2 * model.contextTokens) return;
   throw withOverflow(inputTooLong({}), model.contextTokens, inputTokens);
@@ -36,20 +39,27 @@ export function requireContext(model: Model, inputTokens: number): void {
 
 type ModelBounds = Pick<Model, "contextTokens" | "outputTokens_max">;
 
-/** The output tokens that are allowed whatever the input's length: a few thousand at most, enough for a summary. */
+/**
+ * The output tokens that are allowed whatever the input's length: a few thousand at most, which is enough for a
+ * summary.
+ */
 export function outputTokensReserved({ contextTokens, outputTokens_max }: ModelBounds): number {
   return Math.max(1, Math.min(4096, outputTokens_max, Math.floor(contextTokens / 4)));
 }
 
 /**
- * The output tokens that the model's own cap and the rest of its context allow. The input's length is an upper
- * estimate, so the reserved tokens are always allowed, and the engine decides whether input and answer fit.
+ * The output tokens that the model's own cap and the rest of its context allow. The input's length is an upper estimate,
+ * which may leave nothing of a context that has room. So the reserved tokens are always allowed, and the engine decides
+ * whether input and answer fit.
  */
 export function outputTokensAllowed(model: ModelBounds, inputTokens: number): number {
   return Math.min(model.outputTokens_max, Math.max(outputTokensReserved(model), model.contextTokens - inputTokens));
 }
 
-/** The output tokens that a hold reserves in one step, and the fewest for which a request is worth starting. */
+/**
+ * The output tokens that a hold reserves in one step, and the fewest output tokens for which a request is worth
+ * starting.
+ */
 export const stepTokens = 4096;
 const leastTokens = 256;
 
@@ -93,7 +103,10 @@ function promptNanos(usage: Usage, prices: Prices): number {
   return wholeUpTo(input + cachedInput + cacheWrite, nanos_max);
 }
 
-/** How many tokens a hold grows by once the answer exceeds its cap, because the engine counts differently. */
+/**
+ * The number of tokens by which the hold grows at a time once the answer is longer than its cap, because the engine
+ * exceeded the cap or counts differently from Sluice.
+ */
 const beyondCapTokens = 256;
 
 /** The room of a hold: the nanos beyond the cost of the prompt, and the output tokens that these nanos cover. */
@@ -209,7 +222,10 @@ export class Ample {
     return this.#fits(question, holds_fit_min);
   }
 
-  /** Whether the hold is at most a hundredth of what each window has left, so that it takes room from nobody. */
+  /**
+   * Whether the amount that the request will hold is at most a hundredth of what each window has left: then the hold
+   * takes room from nobody, even if it cannot shrink.
+   */
   isSlight(question: AmpleQuestion): boolean {
     return this.#fits(question, slight_holds_fit_min);
   }
@@ -251,7 +267,10 @@ export class Ample {
     this.#organizations.delete(organizationId);
   }
 
-  /** Withdraws the hint for one key, because a limit of the key, of its team or for its models refused a request. */
+  /**
+   * Withdraws the hint for a key, because a limit of the key, of its team or for its models refused a request. The hint
+   * stays for other keys.
+   */
   keyRefused(keyId: string, model?: string): void {
     const name = model === undefined ? keyId : forModel(keyId, model);
     remember(this.#keys, name, { subjects: [], at_ms: Number.NEGATIVE_INFINITY });

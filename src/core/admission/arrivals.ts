@@ -12,7 +12,10 @@ import type { Plan } from "../store/plan.ts";
 export type Purpose = "inference" | "count";
 
 export interface Arrivals {
-  /** Throws `rate_limit_exceeded` if the key sends too many. `plan`: that of the key's organization, if any. */
+  /**
+   * Counts a request of the key. Throws `rate_limit_exceeded` if there are too many. `plan` is the plan of the key's
+   * organization, if it has one.
+   */
   take(keyId: string, purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): void;
 }
 

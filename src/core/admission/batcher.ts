@@ -19,20 +19,31 @@ import type { Clock } from "../time/clock.ts";
 import { commandQueue, type Item, isAwaited } from "./queue.ts";
 
 export const batcherSettings = {
-  /** The least time between two batches, unless the last one had few commands that somebody waits for. */
+  /**
+   * The least time between the sending of two batches, unless the last batch had few commands that somebody waits for.
+   */
   gap_ms: 5,
   batch_commands_max: 256,
   /** The most batches that wait for the store's answer at a time. */
   batches_max: 2,
-  /** The most settlements that wait for the store. At this number nothing new is admitted. */
+  /**
+   * The most settlements that may wait while the store does not answer. At this number nothing new is admitted, so that
+   * never many more settlements wait.
+   */
   settlements_waiting_max: 20_000,
-  /** The wait before a failed command is sent again; it doubles with each failure, from the least to the most. */
+  /**
+   * The wait before a failed command is sent again: `retry_ms_min` at first, then doubled with each failure up to
+   * `retry_ms_max`.
+   */
   retry_ms_min: 25,
   retry_ms_max: 1_000,
 };
 export type BatcherSettings = typeof batcherSettings;
 
-/** After a batch with this many commands that somebody waits for, the next one gathers for the whole of `gap_ms`. */
+/**
+ * After a batch with this many commands that somebody waits for, the next batch gathers commands for the whole of
+ * `gap_ms`.
+ */
 const fullGap_commands = 3;
 
 /** After this many failed batches without a success in between, the store is at fault, and not a command. */
@@ -48,7 +59,10 @@ export interface Batcher {
   waiting(): number;
   /** Milliseconds since the ledger last answered while commands waited for it; 0 if none waits. */
   silence_ms(): number;
-  /** Admits nothing more. Resolves once all settlements are confirmed, or later, with the number that are not. */
+  /**
+   * Admits nothing more, and resolves when all settlements are confirmed or this time has passed. Returns how many are
+   * not confirmed.
+   */
   stop(within_ms: number): Promise<number>;
 }
 
@@ -76,7 +90,10 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   let wake: { at_ms: number; cancel: () => void } | null = null;
   let pumpDue = false;
 
-  /** Calls `pump` at the end of this turn, so that commands that were submitted together are sent together. */
+  /**
+   * Calls `pump` at the end of this turn of the event loop, so that commands that were submitted together are sent
+   * together.
+   */
   function pumpSoon(): void {
     if (pumpDue) return;
     pumpDue = true;

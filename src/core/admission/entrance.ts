@@ -55,14 +55,23 @@ export interface Entry {
 }
 
 export interface Admitting {
-  /** The organization's current plan, the same object until the plan changes. Absent: the plan does not change. */
+  /**
+   * Returns the organization's current plan, which is the same object until the plan changes. Absent: the plan does not
+   * change.
+   */
   planNow?: (() => Plan) | undefined;
-  /** Called at once if an engine may be asked while the ledger decides (allowance.ts), with the hold's `isSlight`. */
+  /**
+   * Called at once if the limits have so much room that an engine may be asked while the ledger decides (allowance.ts).
+   * `isSlight`: the same as `isSlight` of a `Reservation`.
+   */
   ahead?(isSlight: boolean): void;
 }
 
 export interface Entrance {
-  /** Resolves when the grant is durable. Throws the Fault of a refusal: then nothing is held or to be settled. */
+  /**
+   * Admits a request, and resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held, and
+   * nothing has to be settled.
+   */
   enter(entry: Entry, admitting?: Admitting): Promise<Reservation>;
 }
 
@@ -82,11 +91,17 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Entr
   let holds = 0;
   const ample = new Ample(() => clock.now_ms());
   const money = moneyWords(settings.currency);
-  /** One answer of a store may let many requests continue: docs/design/runtime.md, Starts give way. */
+  /**
+   * One answer of a store may let many requests continue, so these start a few at a time: docs/design/runtime.md,
+   * Starts give way.
+   */
   const counted = starts(clock);
   const decided = starts(clock);
 
-  /** Takes from the sliding rates first. If the request is then not admitted, gives back what it took. */
+  /**
+   * Admits a request. The request first takes from the sliding rates. If the request is then not admitted, it gives
+   * back the amount that it took.
+   */
   async function enter(prepared: Entry, admitting: Admitting = {}): Promise<Reservation> {
     const hold = holdFor(prepared.inputTokens, prepared.model, prepared.request);
     const taken = rates ? await takenFrom(rates, withPlanInForce(prepared, admitting), hold, money) : null;
@@ -212,7 +227,10 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Entr
   return { enter, holds: () => holds };
 }
 
-/** The plan may have changed while the request waited for its rates, or for an earlier one with its idempotency key. */
+/**
+ * The request with the plan that is in force now. The plan may have changed while the request waited for an earlier
+ * request with the same idempotency key, or for the store's answer about its rates.
+ */
 function withPlanInForce(prepared: Entry, { planNow }: Admitting): Entry {
   const plan = planNow?.() ?? prepared.plan;
   return plan === prepared.plan ? prepared : { ...prepared, plan };
@@ -226,7 +244,10 @@ function askAhead(ahead: () => void): void {
   }
 }
 
-/** Null if no rate limits the request. Throws the Fault of a refusal, or `storage_unavailable` if no store counts. */
+/**
+ * Takes a request from the sliding rates; null if no rate limits it. Throws the Fault of a refusal, or
+ * `storage_unavailable` (503) if no store can count.
+ */
 async function takenFrom(
   rates: Rates,
   entry: Entry,

@@ -27,7 +27,10 @@ export function leaseMargin_ms(lease_ms: number): number {
   return Math.min(5_000, lease_ms / 10);
 }
 
-/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
+/**
+ * The lease of one request's hold. A class, because closures would be made again for each request
+ * (docs/design/runtime.md, Bun as a server).
+ */
 export class Lease {
   readonly #parts: LeaseParts;
   readonly #lost = new Cancellation();
@@ -55,7 +58,10 @@ export class Lease {
     return this.#deadline_ms;
   }
 
-  /** Throws the signal's Fault, also if the node was suspended past its deadline and the timer has not fired yet. */
+  /**
+   * Throws the signal's Fault, also on a node that was suspended past its deadline, before the timer of the deadline
+   * has fired.
+   */
   assertHeld(): void {
     if (this.#parts.clock.now_ms() >= this.#deadline_ms) this.lose();
     this.#lost.throwIfAborted();
@@ -84,7 +90,10 @@ export class Lease {
     this.#cancel();
   }
 
-  /** Waits for the next checkpoint or the deadline by one timer, because nearly every request ends before either. */
+  /**
+   * Waits for the next checkpoint or the deadline, whichever comes first. One timer serves both, because nearly every
+   * request ends before either.
+   */
   #untilDue(): () => void {
     const { clock } = this.#parts;
     return clock.after(Math.min(this.#checkpointAt_ms, this.#deadline_ms) - clock.now_ms(), () => this.#due());

@@ -1,11 +1,17 @@
-/** The words of messages about limits, and limits as headers. Pure. */
+/**
+ * The words in which messages name limits, the advice of messages about a limit that is too small, and limits as
+ * headers. Pure.
+ */
 import { counted, type MoneyWords, percentOf } from "../inference/money.ts";
 import type { Limited, LimitedBy } from "../store/budget.ts";
 import { type Operation, type WindowKind, type WindowReadings, windowKinds } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import type { RateLimitName, RateReadings } from "../store/rates.ts";
 
-/** The facts for the message about a refused request. */
+/**
+ * The facts for the message about a refused request: the request's plan, the names of its subjects, and how amounts are
+ * written.
+ */
 export interface RefusalWords extends MoneyWords {
   plan: Pick<Plan, "name" | "concurrentRequests">;
   /** The names of the subjects of limits (team, person, key), as far as they are known. */
@@ -46,7 +52,10 @@ export function minuteLimit(name: RateLimitName, limit: number): string {
   return `${counted(limit, name === "tokens" ? "token" : "request")} a minute`;
 }
 
-/** Whom to ask for a higher limit. `extra`: set for the organization's windows, which alone extra usage relieves. */
+/**
+ * Advice on whom to ask for a higher limit. `extra`: whether the organization has extra usage; absent if the limit is
+ * not one of the organization's windows, which alone extra usage relieves.
+ */
 export function askAdvice(limited: Limited, extra?: { enabled: boolean } | undefined): string {
   const { limitedBy, models } = limited;
   if (limitedBy !== "organization" || models !== undefined)
@@ -93,7 +102,10 @@ export function iso(at: Date): string {
   return text;
 }
 
-/** The plan's limits per minute, named as the protocol's clients expect. `now_ms` is since the epoch. */
+/**
+ * The plan's limits per minute as headers, named as the protocol's clients expect. Limits that the plan lacks are left
+ * out. `now_ms`: milliseconds since the epoch.
+ */
 export function limitHeaders(operation: Operation, readings: RateReadings, now_ms: number): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const what of ["requests", "tokens"] as const) {

@@ -26,12 +26,18 @@ export interface WholeLimit extends Limited {
   extra?: { enabled: boolean; capNanos: number | null; available: number };
 }
 
-/** The windows that lack room for a request, with their subject. `windows` and `kinds` are that subject's. */
+/**
+ * The windows that lack room for a request (a shortage), with the subject whose limits they are. The `windows` and
+ * `kinds` are those of the subject, not of the organization.
+ */
 export interface Limiter extends Shortage, Limited {}
 
 type Short = Extract<AdmitAnswer, { answer: "exhausted" | "reserved" }>;
 
-/** Other subjects than the organization have no extra usage, which relieves only its windows for all models. */
+/**
+ * The extra usage of subjects other than the organization: none, because extra usage relieves only the organization's
+ * windows for all models.
+ */
 const noExtra: ExtraReading = Object.freeze({ enabled: false, capNanos: null, used: 0, held: 0 });
 
 export function limiterOf(answer: Short, leastNanos: number): Limiter {
@@ -70,7 +76,10 @@ export function smallestBelow(shortage: Shortage, leastNanos: number): WholeLimi
   return below.reduce<WholeLimit | null>((least, one) => (least && least.value <= one.value ? least : one), null);
 }
 
-/** The limit that ends a running answer: of those without room, the last to reset; of equal ones, the narrowest. */
+/**
+ * The limit that ends a running answer: of the limits without room, the one that resets last; of equal limits, the
+ * narrowest subject's.
+ */
 export function stoppingLimit(full: readonly FullLimit[]): StoppingLimit {
   const [first, ...others] = full.toSorted(narrowestFirst);
   if (!first) return { limitedBy: "organization", window: "extra" };
@@ -97,7 +106,10 @@ export function extraAvailable({ enabled, capNanos, used, held }: ExtraReading):
   return enabled ? Math.max(0, (capNanos ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
 }
 
-/** The narrowest subject that already runs as many requests as it may. Null: the organization does. */
+/**
+ * The narrowest subject (key, person or team) that already runs as many requests at a time as it may. Null: no such
+ * subject does, so the organization does.
+ */
 export function crowdedBy(answer: Pick<Shortage, "subjects">): (Limited & SubjectReading) | null {
   return (
     limitsOf(answer).find(({ running, concurrentRequests }) => running >= (concurrentRequests ?? Infinity)) ?? null
@@ -109,7 +121,10 @@ function limitsOf({ subjects = [] }: Pick<Granted, "subjects">): (Limited & Subj
   return subjects.map((one) => ({ ...one, limitedBy: one.subject })).sort(narrowestFirst);
 }
 
-/** The limits of windows of full length. A shortened one has a share of the limit, and the next may have room. */
+/**
+ * The limits of windows of full length. A shortened window has only a share of the limit, and the next window may have
+ * room for the request.
+ */
 function wholeLimits(windows: WindowReadings, owner: Limited & Pick<WholeLimit, "extra">): WholeLimit[] {
   return windowKinds.flatMap((limit) => {
     const { limit: value, isShort } = windows[limit];

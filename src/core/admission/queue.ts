@@ -11,7 +11,10 @@ export interface Item {
   reject(error: unknown): void;
   cancelDeadline: (() => void) | null;
   done: boolean;
-  /** Commands that failed equally often are sent together; with each failure, a quarter as many as before. */
+  /**
+   * How often the command failed. Commands that failed equally often are sent together; with each failure only a
+   * quarter as many are sent together as before.
+   */
   failures: number;
   notBefore_ms: number;
 }
@@ -24,7 +27,10 @@ export function commandQueue(batch_commands_max: number) {
   let settlements: Item[] = [];
   let retriesTurn = false;
 
-  /** Urgent commands come first, but a quarter of the batch is kept for settlements if some wait. */
+  /**
+   * Picks up to a batch of commands: urgent ones first, but a quarter of the batch is kept for settlements if some
+   * wait.
+   */
   function pick(may: (item: Item) => boolean, failures: number): Item[] {
     const most = Math.max(1, batch_commands_max >> Math.min(30, 2 * failures));
     const urgentMost = settlements.some(may) ? most - Math.ceil(most / 4) : most;

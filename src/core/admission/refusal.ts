@@ -112,7 +112,10 @@ function beyondWholeLimit(whole: WholeLimit, needed: number, words: RefusalWords
   });
 }
 
-/** The organization's windows, from which headers are made even if the limit of a key or team refused. */
+/**
+ * The state of the organization's windows, from which headers are made even if the limit of a key or team refused the
+ * request.
+ */
 interface Account extends Pick<Shortage, "windows" | "zone"> {
   words: RefusalWords;
 }
@@ -141,7 +144,9 @@ function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fau
   return usageLimitReached(problem, { window, resets: "Its extra usage", met }, shortage, account);
 }
 
-/** The fault if settled use leaves too little room until `until.window` resets, and extra usage takes nothing. */
+/**
+ * The fault if settled use leaves too little room until `until.window` resets, and extra usage cannot take the request.
+ */
 function usageLimitReached(
   problem: string,
   until: { window: WindowReading; resets: string; met: LimitMet },
@@ -230,7 +235,10 @@ function extraLimit({ capNanos, used, held }: ExtraReading): NamedLimit {
   return { kind: "extra", limit: capNanos, used, held };
 }
 
-/** The limits that lack room, the last to reset first, and extra usage if it might have taken the request. */
+/**
+ * The limits that lack room, beginning with the one that resets last, and extra usage if it might have taken the
+ * request.
+ */
 function shortOf({ kinds, windows, extra, models }: Limiter, withExtra = extra.enabled): NamedLimit[] {
   const ofModels = models === undefined ? {} : { models };
   const limits = kinds.map((kind): NamedLimit => ({ ...windows[kind], ...ofModels }));
@@ -240,7 +248,10 @@ function shortOf({ kinds, windows, extra, models }: Limiter, withExtra = extra.e
 const statesOf = (limits: readonly NamedLimit[], money: MoneyWords) =>
   limits.map((limit) => stateOf(limit, money)).join(", and ");
 
-/** Such as: `has $3.14 left of its $10.00 for this week (68.59% used), of which running requests hold $3.00`. */
+/**
+ * The state of a limit in words: `has $3.14 left of its $10.00 for this week (68.59% used), of which running requests
+ * hold $3.00`.
+ */
 function stateOf(limit: NamedLimit, { inWords }: MoneyWords): string {
   const left = leftOf(limit);
   const whole = `its ${inWords(limit.limit ?? 0)}${forModels(limit)} ${spanNames[limit.kind]}`;

@@ -37,7 +37,10 @@ export interface ReservationParts {
   clock: Clock;
   facts: RequestFacts;
   plan: Plan;
-  /** The organization's current plan, the same object until the plan changes. Absent: the plan does not change. */
+  /**
+   * Returns the organization's current plan, which is the same object until the plan changes. Absent: the plan does not
+   * change.
+   */
   planNow: (() => Plan) | undefined;
   changes: LimitChanges;
   /** The `edition` of `changes` before the admission was sent (limits-in-force.ts). */
@@ -58,7 +61,10 @@ export interface ReservationParts {
 
 const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 
-/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
+/**
+ * One admitted request as this node runs it. A class, because closures would be made again for each request
+ * (docs/design/runtime.md, Bun as a server).
+ */
 export class HeldReservation {
   readonly #parts: ReservationParts;
   readonly #lease: Lease;
@@ -68,7 +74,10 @@ export class HeldReservation {
   /** The number of commands to grow the hold that were sent to the ledger. */
   #sent = 0;
   #growing: Promise<void> | null = null;
-  /** The hold could not grow ahead of need. Growing is tried once more for tokens that the hold does not cover. */
+  /**
+   * Whether the limits left no room when the hold was to grow ahead of need. Growing is tried once more when tokens
+   * that the hold does not cover are to be delivered.
+   */
   #full = false;
   /** The limit that left no room the last time the hold could not grow. */
   #fullBy: StoppingLimit | null = null;
@@ -95,7 +104,10 @@ export class HeldReservation {
     return this.#parts.grant;
   }
 
-  /** The answer is not streamed, and its hold covers the whole cap and at most a hundredth of each window's rest. */
+  /**
+   * Whether the answer is not streamed, its hold covers the whole cap, and the hold is at most a hundredth of what each
+   * window has left.
+   */
   get isSlight(): boolean {
     return this.#parts.isSlight;
   }
@@ -133,7 +145,10 @@ export class HeldReservation {
     return this.#fullBy ?? tightestLimit(this.#parts.grant);
   }
 
-  /** The next checkpoint includes a delivered usage. A dearer prompt leaves less of the hold for the output. */
+  /**
+   * Records the usage so far. The next checkpoint includes the usage if it was delivered. If the prompt costs more, by
+   * the latest count, than was held for it, less of the hold is left for the output.
+   */
   progress(usage: Usage, isDelivered: boolean): void {
     if (isDelivered) this.#lease.count(usage);
     this.#room.promptCosts(usage);
@@ -150,7 +165,10 @@ export class HeldReservation {
     this.#lease.assertHeld();
   }
 
-  /** Ends the request. Only the first call counts. Resolves when the ledger has confirmed the settlement. */
+  /**
+   * Ends the request, whatever its outcome. Only the first call counts. Resolves when the ledger has confirmed the
+   * settlement.
+   */
   settle(settlement: Settlement): Promise<void> {
     this.#settled ??= this.#settle(settlement);
     return this.#settled;
@@ -172,7 +190,10 @@ export class HeldReservation {
     settled?.(await confirmed, facts.requestId);
   }
 
-  /** The last known plan if reading the plan fails because of a defect: every settlement must reach the ledger. */
+  /**
+   * The organization's plan; the last known one if reading it fails because of a defect, since every settlement must
+   * reach the ledger.
+   */
   #planNow(): Plan {
     const { plan, planNow } = this.#parts;
     try {
@@ -205,7 +226,10 @@ export class HeldReservation {
     });
   }
 
-  /** Gives back what the changed limits have no room for, but covers `left` tokens, which may have been delivered. */
+  /**
+   * Gives back the part of the hold that the changed limits have no room for. The hold still covers `left` output
+   * tokens, which may have been delivered.
+   */
   async #review(left: number): Promise<void> {
     const current = this.#limitsRead();
     const room = this.#room;

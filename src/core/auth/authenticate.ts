@@ -44,7 +44,9 @@ export interface AuthenticatorLimits extends UnknownCredentialLimits {
   lookup_ms(): number;
   /** How often the times at which keys were last used are written to the store. */
   touch_ms: number;
-  /** How long a request waits for its key's last use to be written, if the use must be written first. */
+  /**
+   * How long a request waits for its key's last use to be written, if that must happen before the request is served.
+   */
   note_ms: number;
 }
 
@@ -60,14 +62,19 @@ export const authenticatorLimits: AuthenticatorLimits = {
 
 export interface Authenticator {
   /**
-   * The caller of a request with these headers; a promise unless the key is remembered as one to be served. Rejects
-   * with Fault: 401, 403 `organization_suspended`, 429 `rate_limit_exceeded`, 503 `storage_unavailable` or
+   * Returns the caller of a request with these headers; a promise unless the key is remembered as one to be served.
+   * Rejects with Fault: 401, 403 `organization_suspended`, 429 `rate_limit_exceeded`, 503 `storage_unavailable` or
    * `overloaded`.
    */
   authenticate(headers: HeaderSource, address: string): Soon<Principal>;
-  /** By the hash of a secret, for calls from inside the service: a client can only send the secret itself. */
+  /**
+   * Authenticates by the hash of a secret. For calls from inside the service: a client can only send the secret itself.
+   */
   authenticateSecret(secretHash: Uint8Array, address: string): Promise<Principal>;
-  /** The verdict on a secret that was valid before, at most one second old. Rejects if the directory is away. */
+  /**
+   * The directory's answer for a secret that was valid before, at most one second old. Rejects if the directory does
+   * not answer.
+   */
   standing(secretHash: string): Promise<Verdict>;
   /**
    * Forgets what is known about a changed key, organization or person (its id), so that the next request asks the
@@ -91,7 +98,10 @@ export interface SecretHint {
   add(hash: Uint8Array): void;
 }
 
-/** `now_ms` is monotonic. `failed` is called for times of last use that could not be written; they are tried again. */
+/**
+ * Makes an authenticator. `now_ms` is monotonic. `failed` is called for times of last use that could not be written;
+ * they are tried again.
+ */
 export function authenticator(options: {
   directory: Directory;
   now_ms: () => number;

@@ -25,7 +25,9 @@ const checksum_chars = 6;
 
 export const key_chars = prefix_chars + random_chars + checksum_chars;
 
-/** The random bytes that `newKey` needs: twice as many as it uses, because it discards one byte in 32 to stay unbiased. */
+/**
+ * The number of random bytes that `newKey` needs: twice what it uses, because it discards one in 32 to stay unbiased.
+ */
 export const key_random_bytes = 64;
 
 /** The published regular expression for secret scanners. A text that matches is a key if its checksum is right. */
@@ -48,7 +50,10 @@ export function newKey(random: Uint8Array, prefix: SecretKind = "slk_"): string 
   throw new RangeError(`A key needs more random bytes than the ${random.length} given; ${key_random_bytes} suffice.`);
 }
 
-/** Whether the text has the form and the checksum of a key or an access token, which may still not exist. */
+/**
+ * Whether this text has the form and the checksum of a key or an access token. A key with this text may still not
+ * exist.
+ */
 export function isKey(text: string): boolean {
   return isSecret("slk_", text) || isSecret("slt_", text);
 }
@@ -72,7 +77,10 @@ export function hashKey(key: string): Uint8Array {
   return Bun.SHA256.hash(key) as Uint8Array;
 }
 
-/** The stored part of a key: its hash, and the first 8 and last 4 characters, which people recognize. */
+/**
+ * The part of a key that the directory stores: its hash, and its first 8 and last 4 characters, by which people
+ * recognize it.
+ */
 export function secretOf(key: string): NewSecret {
   return { hash: hashKey(key), prefix: key.slice(0, 8), suffix: key.slice(-4) };
 }
@@ -139,7 +147,9 @@ function valuesOf(header: string): string[] {
   return header.split(",").map((value) => value.replace(/^[ \t]+|[ \t]+$/g, ""));
 }
 
-/** Whether the value is empty, or only a scheme such as `Bearer`, because the variable for the key was not set. */
+/**
+ * Whether the header's value is empty, or only a scheme such as `Bearer`, because the variable for the key was not set.
+ */
 function isBlank(header: string): boolean {
   return header.length <= header_chars_max && valuesOf(header).every((value) => value.replace(bearer, "") === "");
 }

@@ -1,4 +1,7 @@
-/** JWTs that callers send in place of a key. features/identity knows who issued a token, and whether it is valid. */
+/**
+ * Identity tokens, as the core sees them: JWTs that callers send in the place of a key. Who issued a token, and whether it
+ * is valid, is a feature's affair (features/identity).
+ */
 import type { HeaderSource } from "./credential.ts";
 import type { UnknownCredentials } from "./unknown-credentials.ts";
 import type { Verdict } from "./verdict.ts";

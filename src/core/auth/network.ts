@@ -8,7 +8,10 @@ export function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
-/** An address without a prefix length is its own network. Clients of IPv6 may be given as `2001:db8::/64`. */
+/**
+ * Returns a function that tests whether an address lies in one of the networks. An address without a prefix length is
+ * its own network; clients of IPv6 may be given as `2001:db8::/64`.
+ */
 export function liesIn(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of networks) {

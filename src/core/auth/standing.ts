@@ -15,7 +15,9 @@ export interface Standing extends Disposable {
 }
 
 export interface Standings {
-  /** Calls `end` with the reason if the request may not go on, until the result is disposed of. */
+  /**
+   * Watches a request until the result is disposed of: `end` is called with the reason why the request may not go on.
+   */
   begin(principal: Principal, end: (fault: Fault) => void): Standing;
   /** Checks the requests of a key, organization or person (its id) that has changed. */
   changed(id: string): void;
@@ -29,7 +31,10 @@ interface Holder {
 }
 
 const every_ms = 1_000;
-/** The most look-ups for running requests at a time: the rest of `lookups_max` is left to new requests. */
+/**
+ * The most look-ups for running requests at a time. The rest of the authenticator's `lookups_max` is left to new
+ * requests.
+ */
 const asked_max = 32;
 
 export function standings(parts: {
@@ -40,7 +45,10 @@ export function standings(parts: {
   clock?: Pick<Clock, "after">;
 }): Standings {
   const holders = new Map<string, Holder>();
-  /** The holders by the ids of their key, organization and person, because a message names only one of these. */
+  /**
+   * The holders by id: each is listed under the ids of its key, its organization and its person, because a message
+   * names only one of these.
+   */
   const concerned = new Map<string, Set<Holder>>();
   const times_ms = { every: parts.every_ms ?? every_ms };
   const looks = repeating(() => look([...holders.values()]), times_ms, parts.clock);

@@ -15,7 +15,10 @@ export interface UnknownCredentialLimits {
   unknown_lookups_max: number;
   /** The number of look-ups a second that may find nothing. */
   fruitless_lookups: BucketSize;
-  /** Further look-ups that may find nothing, for addresses without a remembered failure. Absent: none. */
+  /**
+   * Further look-ups that may find nothing, for addresses without a remembered failure. Absent: there are no further
+   * ones.
+   */
   unblemished?: BucketSize;
   failures_of_one_address_per_minute: number;
   /** The most addresses whose failures are remembered. The one that failed longest ago is forgotten first. */
@@ -35,7 +38,10 @@ export class SlowRefusal extends Fault {}
 export interface UnknownCredentials {
   /** Waits until a look-up may run, for an unknown credential from this address. Throws `SlowRefusal` if none may. */
   enter(address: string): Promise<{ leave(isFound: boolean): void }>;
-  /** Counts a refused credential. Returns the refusal to send: a 429 once the address has had too many refusals. */
+  /**
+   * Counts a refused credential, and returns the refusal to send: a 429 once the client's address has had too many
+   * refusals.
+   */
   failed(address: string, refusal: Fault): Fault;
 }
 
@@ -56,7 +62,9 @@ export function unknownCredentials(limits: UnknownCredentialLimits, now_ms: () =
     return bucket;
   }
 
-  /** Called when a look-up ends: one that waits starts instead. */
+  /**
+   * Called when a look-up ends. If another look-up waits, it starts instead; otherwise one look-up fewer is running.
+   */
   function next(): void {
     const first = queue.shift();
     if (first) first();

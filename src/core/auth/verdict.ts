@@ -31,8 +31,9 @@ export interface Principal {
 }
 
 /**
- * Whether a caller may see what was made for the person `maker` (null: for no person) in the caller's own organization.
- * A person sees only that person's own; a caller without a person sees everything (docs/protocols.md, Whose responses).
+ * Whether a caller may see what was made for the person `maker` in the caller's own organization (null: it was made for
+ * no person). A person sees only what was made for that person; a caller without a person sees everything
+ * (docs/protocols.md, Whose responses).
  */
 export function maySee({ person }: Pick<Principal, "person">, maker: string | null): boolean {
   return person === null || person.id === maker;
@@ -40,7 +41,10 @@ export function maySee({ person }: Pick<Principal, "person">, maker: string | nu
 
 type Ids = readonly [keyId: string, organizationId: string, ...personId: string[]];
 export type Verdict =
-  /** `admits`: set if the key has a list of addresses. `isToNote`: write the use before the request is served. */
+  /**
+   * `admits`: set if the key may be used only from some addresses. `isToNote`: the use must be written before the
+   * request is served, because a key that seems unused could end.
+   */
   | { principal: Principal; admits?: (address: string) => boolean; isToNote?: true }
   | { refusal: keyof typeof suspensions; ids: Ids }
   | { refusal: keyof typeof refusals; ids: Ids | null };
@@ -123,7 +127,10 @@ export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
   return { ...verdict, principal };
 }
 
-/** The key's rights within the membership's, also an ended one's. An identity token has just the membership's. */
+/**
+ * The key's rights, limited to those of the person's membership, also of one that has ended. An identity token has
+ * exactly the rights of the membership.
+ */
 function keyOf({ key, person }: Credential): CallerKey {
   if (!person?.rights) return key;
   const { scopes, models } = person.rights;
@@ -167,12 +174,17 @@ function refusalByPerson(
   return until && readAt >= until ? "unconfirmed" : null;
 }
 
-/** When a person's key ends unless the issuer confirms the person again; null: never. A token is a confirmation. */
+/**
+ * When a person's key stops working unless the issuer confirms the person again; null: never. An identity token is such
+ * a confirmation itself.
+ */
 function confirmedUntil({ kind, confirmedAt }: KeyPerson, policy: PeoplePolicy | null): Date | null {
   return policy && kind !== "jwt" ? new Date(confirmedAt.getTime() + policy.confirmedMax_ms) : null;
 }
 
-/** The milliseconds from the reading of the credential to the next deadline that would change the verdict. */
+/**
+ * The milliseconds from the time at which the credential was read to the next deadline that would change the verdict.
+ */
 export function deadlineIn(credential: Credential | null, policy: PeoplePolicy | null = null): number {
   if (!credential) return Number.POSITIVE_INFINITY;
   const { key, secret, ends, person, readAt } = credential;

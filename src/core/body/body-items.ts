@@ -58,7 +58,10 @@ export class BodyItems {
   /** The number of items that were found in the cache, and of the values and members in them. */
   readonly found = { items: 0, values: 0, members: 0 };
 
-  /** Finds only items that this owner sent before. `names`: the lists of the body whose items are looked up. */
+  /**
+   * Looks up items for one owner: only items that this owner sent before are found. `names`: the lists of the body
+   * whose items are looked up.
+   */
   constructor(cache: ItemCache, owner: string, names: readonly string[]) {
     this.#cache = cache;
     this.#owner = owner;
@@ -135,7 +138,10 @@ export class BodyItems {
     return item;
   }
 
-  /** Called when an item begins that has to be parsed. `begun`: the numbers of values and members before the item. */
+  /**
+   * Called when an item begins that has to be parsed. `begun` has the numbers of values and members in the body before
+   * the item.
+   */
   begins(begun: Begun): void {
     this.#begun = begun;
   }
@@ -271,7 +277,10 @@ function isText(piece: Uint8Array, from: number, to: number, text: string): bool
   return true;
 }
 
-/** Whether the bytes are a whole item or member. Only those may become a zero: the invalid `-{}` would become `-0`. */
+/**
+ * Whether these bytes are a whole item of a list, or a whole member of the body. Only those may be replaced by a zero:
+ * the invalid `-{}` would become `-0`.
+ */
 function isWholeValue(piece: Uint8Array, from: number, to: number, isMember: boolean): boolean {
   let before = from - 1;
   while (before >= 0 && isBlank(piece[before]!)) before--;

@@ -33,7 +33,9 @@ export class CachedItem {
   }
 }
 
-/** A position in a list: its item, and the position that followed the last time. Positions may share an item. */
+/**
+ * A position in a list: an item, and the position that followed it the last time. One item may be at several positions.
+ */
 export class ListPosition {
   next: ListPosition | null = null;
 
@@ -63,7 +65,9 @@ export class ItemCache {
   #generation = 1;
   readonly #sights = new Uint32Array(sights_max);
 
-  /** `seed` is secret: it spreads hashes so that nobody can choose items that displace each other. */
+  /**
+   * Makes an empty cache. `seed` is secret: it spreads hashes so that nobody can choose items that displace each other.
+   */
   constructor(
     readonly bytes_max: number,
     readonly seed: number,
@@ -87,7 +91,10 @@ export class ItemCache {
     return Bun.hash.xxHash32(owner, this.seed);
   }
 
-  /** Whether this hash was seen before: most items never come again, and keeping them at first sight would not pay. */
+  /**
+   * Reports whether an item with this hash was seen before. Most items of bodies that are not part of a conversation
+   * never come again, so keeping one at its first sight would cost more than it saves.
+   */
   sees(hash: number): boolean {
     const place = hash % sights_max;
     if (this.#sights[place] === hash) return true;

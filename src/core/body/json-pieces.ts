@@ -17,7 +17,10 @@ export function jsonText(value: unknown, alone: Alone): string {
   return wellFormed(JSON.stringify(value), alone);
 }
 
-/** Replaces each lone surrogate, which JSON.stringify writes as an escape; a whole character is written as itself. */
+/**
+ * Replaces each lone surrogate (half of a character). JSON.stringify writes a lone surrogate as an escape, and a whole
+ * character as itself.
+ */
 function wellFormed(json: string, alone: Alone): string {
   if (!json.includes("\\ud")) return json;
   return json.replace(half, (_, before: string) => {
@@ -61,7 +64,10 @@ function* ofString(value: string, piece: number): Generator<string, void, void> 
   yield '"';
 }
 
-/** Where to cut: never between the two halves of a surrogate pair, because each would be written as an escape. */
+/**
+ * The position at which to cut: never between the two halves of a surrogate pair, because each would be written as an
+ * escape.
+ */
 function cutBefore(value: string, at: number): number {
   if (at >= value.length) return value.length;
   const isTrailing = (value.charCodeAt(at) & 0xfc00) === 0xdc00;
@@ -115,7 +121,10 @@ function* ofObject(value: Readonly<Record<string, unknown>>, piece: number): Gen
   yield comma === "{" ? "{}" : "}";
 }
 
-/** The rest of `room` after this value. Negative if the value does not fit; then it was not walked to its end. */
+/**
+ * The characters that remain of `room` after this value. Negative if it does not fit; then it was not walked to its
+ * end.
+ */
 function left(value: unknown, room: number): number {
   if (typeof value === "string") return room - value_characters - value.length;
   if (typeof value !== "object" || value === null) return room - value_characters;

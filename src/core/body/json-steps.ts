@@ -10,7 +10,9 @@ import { longString } from "./json-string.ts";
 /** An object or array that has not ended at the current position. */
 interface Open {
   isArray: boolean;
-  /** The start of the part that is not parsed yet: after a bracket, at a comma, or after a finished container. */
+  /**
+   * The start of the part that is not parsed yet: after the opening bracket, at a comma, or after a finished container.
+   */
   from: number;
   /** The positions of the last comma and the last colon of the object or array; -1 before there are any. */
   comma: number;
@@ -20,7 +22,10 @@ interface Open {
   isEmpty: boolean;
 }
 
-/** The most nanoseconds of a step; and of parsing a byte of an escape, a small string, and a member with a new name. */
+/**
+ * The time that a step may take, and the times that parsing takes at most for a byte (of an escape), a value (a small
+ * string) and a member (with a new name), all in nanoseconds.
+ */
 const step_ns = 10_000_000;
 const byte_ns = 4;
 const value_ns = 400;
@@ -42,7 +47,10 @@ function parsingCost_ns(shape: { bytes: number; values: number; members: number 
   return shape.bytes * byte_ns + shape.values * value_ns + shape.members * member_ns;
 }
 
-/** Bodies that take at most this long are parsed in one step: in several, an agent's body takes twice as long. */
+/**
+ * Bodies that take at most this long are parsed in one step: in several steps, the body of an agent takes twice as
+ * long.
+ */
 const whole_ns = 20_000_000;
 
 export function isQuick(shape: { bytes: number; values: number; members: number }): boolean {
@@ -58,7 +66,10 @@ interface Stepping {
   isLenient?: boolean;
 }
 
-/** Yields between two steps. Throws the errors of JSON.parse, with positions relative to a part, or of a decoder. */
+/**
+ * Parses the bytes in steps, and yields between two steps. Throws the errors of JSON.parse or a decoder. The positions
+ * in the message of a SyntaxError are relative to a part.
+ */
 export function* parseInSteps(bytes: Uint8Array, stepping: Stepping = {}): Generator<void, Parsed, void> {
   const { step = step_ns, long = long_bytes, isLenient = false } = stepping;
   const decoder = new TextDecoder("utf-8", { fatal: !isLenient, ignoreBOM: true });
@@ -156,7 +167,10 @@ class Walk {
     this.#top.from = at;
   }
 
-  /** Makes the open objects and arrays, from the outside in, each after the text before it was parsed. */
+  /**
+   * Makes the open objects and arrays, from the outside in. The text before each is parsed first and added to the one
+   * around it.
+   */
   enter(): void {
     for (const [index, outer] of this.#open.entries()) {
       outer.made ??= outer.isArray ? [] : {};
@@ -219,7 +233,10 @@ class Walk {
     return at;
   }
 
-  /** Parses the items of `open` that end before `to` and are not parsed yet. A comma may precede them. */
+  /**
+   * Parses the items of `open` that end before `to` and are not parsed yet, and adds them to its value. Before them
+   * there may be a comma.
+   */
   #take(open: Open, to: number): void {
     let from = this.#pastBlanks(open.from, to);
     if (from === to) return;
@@ -242,7 +259,10 @@ class Walk {
     return this.#decoder.decode(this.#bytes.subarray(from, to));
   }
 
-  /** The text in two brackets, which overwrite the bytes around it for a moment: adding them would copy the text. */
+  /**
+   * Parses the text between `from` and `to` inside two brackets, which overwrite the bytes around the text for a
+   * moment: to add them to the text would copy it.
+   */
   #within(from: number, to: number, brackets: string): string {
     const bytes = this.#bytes;
     if (from === 0 || to === bytes.length) return brackets[0] + this.#text(from, to) + brackets[1];

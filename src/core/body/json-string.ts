@@ -1,10 +1,15 @@
-/** Decodes a long JSON string in steps and in place: a copy would take twice its size again. Pure. */
+/**
+ * Decodes a long JSON string in steps and without an intermediate copy, which would take twice its size again. Pure.
+ */
 import { backslash } from "./json-bytes.ts";
 
 /** The number of bytes that are read before other requests get their turn. */
 const slice_bytes = 2 * 1024 * 1024;
 
-/** Writes escaped characters over their escapes, which are never shorter. Throws SyntaxError, or decoding errors. */
+/**
+ * Decodes the string whose content is between `from` and `to`. Escaped characters are written over their escapes, which
+ * are never shorter. Throws SyntaxError, or the decoder's error.
+ */
 export function* longString(
   bytes: Uint8Array,
   from: number,

@@ -15,7 +15,10 @@ export class MemoryBudget {
   readonly #ofKeys = new Map<string, number>();
   #bytes = 0;
 
-  /** `isHigh`: the process is above its high-water mark. `ended` gets the bytes that each request gives back. */
+  /**
+   * `isHigh`: whether the process is above its high-water mark. `ended` is called with the bytes that each request
+   * gives back.
+   */
   constructor(
     readonly limits: MemoryLimits,
     readonly isHigh: () => boolean,
@@ -30,7 +33,9 @@ export class MemoryBudget {
     return new MemoryReservation(this, keyId);
   }
 
-  /** The budget that `bytes` more would exceed, or null. A request that runs alone exceeds none. */
+  /**
+   * The budget that `bytes` more would exceed; null if they exceed none. A request that runs alone never exceeds one.
+   */
   shortage(keyId: string, bytes: number, own: number): Shortage | null {
     const { node_bytes_max, key_bytes_max } = this.limits;
     if (this.#bytes === own) return null;
@@ -65,7 +70,10 @@ export class MemoryReservation {
     return this.#bytes;
   }
 
-  /** Reserves at least this many bytes, apart from the answer. If they don't fit, returns the budget that is full. */
+  /**
+   * Reserves at least this many bytes, apart from the answer. If they don't fit, the reservation is unchanged, and the
+   * full budget is returned.
+   */
   growTo(bytes: number): Shortage | null {
     return this.#grow(bytes - (this.#bytes - this.#answer_bytes));
   }
@@ -75,7 +83,10 @@ export class MemoryReservation {
     this.#shrink(this.#bytes - this.#answer_bytes - bytes);
   }
 
-  /** Reserves this many bytes for an engine's answer, in place of those before. Fails in the same way as `growTo`. */
+  /**
+   * Reserves this many bytes for an engine's answer, in place of those reserved for it before. Fails in the same way as
+   * `growTo`.
+   */
   answerTo(bytes: number): Shortage | null {
     const more = bytes - this.#answer_bytes;
     const shortage = this.#grow(more);

@@ -14,7 +14,10 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Members of fewer bytes are encoded, which is as quick. */
 const handed_bytes_min = 4096;
 
-/** A member in the bytes: from its name, after the mark (bracket or comma) before it, to the next mark. */
+/**
+ * The extent of a member in the bytes. It begins with the name, after the mark (bracket or comma) before it, and ends
+ * with the value, before the next mark.
+ */
 interface Member {
   name: string;
   from: number;
@@ -38,7 +41,10 @@ export class OwnBytes implements Disposable {
     this.#kept = { bytes, marks, value };
   }
 
-  /** Large members stay in the caller's bytes. Works once: for a second engine the whole body is encoded. */
+  /**
+   * The body for an engine, with the caller's bytes for objects, lists and texts of at least `bytes_min` bytes. Works
+   * once: for a second engine the whole body is encoded.
+   */
   handOn(outgoing: Fields, forms = singleForms, bytes_min = handed_bytes_min): HandedOn {
     const kept = this.#kept;
     this.#kept = null;
@@ -94,7 +100,10 @@ class Comparison {
     this.#forms = forms;
   }
 
-  /** Whether `outgoing` equals `written` and no name repeats. `members`: the members in the bytes of `written`. */
+  /**
+   * Whether `outgoing` equals `written` and no name repeats. `members`: the number of members in the bytes of
+   * `written`.
+   */
   isSame(outgoing: unknown, written: unknown, members: number): boolean {
     const isLarge = typeof outgoing === "object" || typeof outgoing === "string";
     return isLarge && this.#members(outgoing, written) === members;
@@ -156,7 +165,10 @@ class Comparison {
     return unmatched === 0 || this.#areImplied(outgoing, written, -unmatched) ? members : -1;
   }
 
-  /** Whether `count` members of `outgoing`, all that the caller left out, have values that their absence implies. */
+  /**
+   * Whether `count` members of `outgoing`, which are all that the caller left out, have values that their absence
+   * implies.
+   */
   #areImplied(outgoing: Fields, written: Fields, count: number): boolean {
     let implied = 0;
     for (const name in outgoing)
@@ -165,7 +177,10 @@ class Comparison {
   }
 }
 
-/** Whether members of this name are always encoded anew. `rawJSON` holds a long number's digits (tool-input.ts). */
+/**
+ * Whether the bytes of a member of this name are never kept, and its value is encoded anew. `rawJSON` is the name under
+ * which a value holds the digits of a long number (tool-input.ts).
+ */
 function isUnusual(name: string): boolean {
   return name === "__proto__" || name === "rawJSON" || !name.isWellFormed();
 }
@@ -179,7 +194,10 @@ export function joinedBody(written: Uint8Array[], handed: Uint8Array[]): Uint8Ar
   return [...written, ...handed];
 }
 
-/** Adjacent members become one piece. A comma overwrites the mark after each piece, a closing brace the last one. */
+/**
+ * The bytes of the members, in pieces; adjacent members become one piece. The mark after each piece is overwritten by a
+ * comma, and after the last one by the closing brace.
+ */
 function piecesOf(members: readonly Member[], bytes: Uint8Array): Uint8Array[] {
   const spans: { from: number; to: number }[] = [];
   for (const { from, to } of members) {

@@ -14,13 +14,19 @@ export interface ReadingBounds {
   ms: number;
 }
 
-/** `late`: the time was over. `broken_off`: the client left. `stopped`: the signal was aborted. */
+/**
+ * How the reading of a body ended. `whole`: it was read to its end. `late`: its time was over. `broken_off`: the client
+ * left. `stopped`: the signal was aborted.
+ */
 type ReadOutcome = "whole" | "too_large" | "late" | "broken_off" | "stopped";
 
 /** Takes a piece. The next piece is read when the promise resolves. A Fault that is thrown ends the reading. */
 export type TakePiece = (piece: Uint8Array) => void | Promise<void>;
 
-/** Returns how the reading ended. After `too_large`, or a Fault of `take`, other code may still read the rest. */
+/**
+ * Reads a body, and returns how the reading ended. After `too_large`, or a Fault of `take`, other code may still read
+ * the rest.
+ */
 export async function readPieces(
   body: ReadableStream<Uint8Array>,
   bounds: ReadingBounds,
@@ -97,7 +103,10 @@ function unfinished(ms: number): Fault {
   );
 }
 
-/** As `readPieces`, for a small body of announced size, which the runtime gathers in one piece, without a stream. */
+/**
+ * As `readPieces`, for a body whose announced size is small and within bounds: the runtime gathers it, in one piece and
+ * without a stream.
+ */
 export async function readAtOnce(request: Pick<Request, "bytes">, ms: number, take: TakePiece): Promise<ReadOutcome> {
   const reading = request.bytes();
   const whole = arrivedOf(reading) ?? (await inTime(reading, ms));
@@ -238,7 +247,10 @@ export function tooLarge(bytes_max: number): Fault {
   );
 }
 
-/** Frees these bytes at once: otherwise hundreds of MiB would pile up before the garbage collector ran. */
+/**
+ * Frees at once the memory of bytes that are no longer needed. Otherwise hundreds of MiB would pile up before the
+ * garbage collector ran.
+ */
 export function release({ buffer }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);
 }

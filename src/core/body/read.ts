@@ -51,7 +51,10 @@ interface Reading {
   itemsOf?: (() => BodyItems) | null;
 }
 
-/** Called before a body holds this many bytes of memory. A Fault that is thrown refuses the request. */
+/**
+ * Called with the number of bytes that a body will hold in memory, before it holds them. A Fault that it throws refuses
+ * the request.
+ */
 type HoldBytes = (bytes: number) => void;
 
 type Sent = Pick<Request, "headers" | "body" | "bytes">;
@@ -100,7 +103,10 @@ function smallBody(bytes: Uint8Array, { body_depth_max }: BodyLimits, hasDigest 
   return { value, ...sizes, own: null, digest, unseen: null, keepItems() {} };
 }
 
-/** One byte of this many is sampled: if it and the two before it are white space, all of this many count so. */
+/**
+ * One byte of this many is sampled. If it and the two bytes before it are white space, all of this many count as white
+ * space.
+ */
 const blankStride = 16;
 const space_code = 0x20;
 
@@ -117,7 +123,10 @@ const digestOf = (bytes: Uint8Array) => new Bun.CryptoHasher("sha256").update(by
 /** The memory of bodies up to this size is left to the garbage collector. */
 const kept_bytes = 1024 * 1024;
 
-/** The largest body that cannot exceed a limit: a value takes at least one byte, a member five, a new name six. */
+/**
+ * The largest body that needs no scan. It cannot exceed a limit: a value takes at least one byte, a member five, a new
+ * name six.
+ */
 function unscannedBytes({ body_values_max, body_members_max, body_names_max }: ShapeLimits): number {
   return Math.min(small_bytes, body_values_max, 5 * body_members_max, 6 * body_names_max);
 }
@@ -195,10 +204,15 @@ function announcedBytes(request: Sent, { body_bytes_max }: BodyLimits, hold: Hol
   return announced;
 }
 
-/** `Gathering.done` for unpacked bytes, which share their memory with the next piece: they must not be released. */
+/**
+ * `Gathering.done` for unpacked bytes, which share their memory with the next piece: they are copied and not released.
+ */
 function keep(): void {}
 
-/** Scans a piece by the limits for a body of the largest size. Those for its own size are checked at its end. */
+/**
+ * Scans a piece, and refuses a body that exceeds the limits for a body of the largest size. The limits for its own size
+ * are checked at its end.
+ */
 async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits, pause: Pause): Promise<void> {
   const check = () => assertShape(scan, limits, limits.body_bytes_max);
   for (const bytes of lookingOver(scan, piece, check)) await pause(bytes);
@@ -248,7 +262,10 @@ function* parsedWhole(bytes: Uint8Array, shape: BodyScan): Generator<void, Parse
   }
 }
 
-/** Parses only the items that were not seen before. Null: all has to be parsed, also to find what is wrong. */
+/**
+ * Parses only the items that were not seen before. Null: all of the body has to be parsed, also to find what is wrong
+ * with it.
+ */
 function filled(bytes: Uint8Array, shape: BodyScan, items: BodyItems, members: number): Parsed | null {
   const { found } = items;
   if (found.items === 0) return null;
@@ -272,7 +289,10 @@ function noJson(where: string, cause: unknown): Fault {
   return new Fault("invalid_json", `The request body is not valid JSON${where}.`, { cause });
 }
 
-/** The position of the error. The parser's message itself quotes the body, and must not be passed on. */
+/**
+ * The position of the error, taken from the parser's message. The message itself quotes the body, and must not be
+ * passed on.
+ */
 function whereOf(cause: unknown): string {
   const at = /position (\d+)/.exec(String((cause as Error)?.message))?.[1];
   return at ? ` (at position ${at})` : "";

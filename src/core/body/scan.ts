@@ -39,13 +39,19 @@ export const bytesPerValue = 128;
 export const bytesPerMember = 160;
 export const bytesPerName = 1024;
 
-/** Counts the shape of a body from pieces of any size. Bytes that are not JSON count too; the parser refuses them. */
+/**
+ * Counts the shape of a body, whose bytes it takes in pieces of any size. Bytes that are not JSON are counted too; the
+ * parser refuses them.
+ */
 export class BodyScan implements BodyShape {
   bytes = 0;
   depth = 0;
   values = 0;
   members = 0;
-  /** The body's opening bracket, its colons and commas in turn, and its closing bracket. Null: there are too many. */
+  /**
+   * The marks of the body's object: its opening bracket, colons and commas in turn, and its closing bracket. Null if
+   * there are too many.
+   */
   marks: Mark[] | null = [];
   /** The items that earlier bodies had too, which the scan passes over; null: no items are looked up. */
   readonly items: BodyItems | null;
@@ -142,7 +148,10 @@ export class BodyScan implements BodyShape {
     if (this.marks && this.marks.length > marks_max) this.marks = null;
   }
 
-  /** The index after the string in which `from` lies, which may continue in the next piece. */
+  /**
+   * Returns the index after the string in which `from` lies. A string that the piece does not end continues in the next
+   * piece.
+   */
   #pastString(piece: Uint8Array, from: number): number {
     const after = stringEnd(piece, from);
     // An empty piece changes nothing.
@@ -156,7 +165,10 @@ export class BodyScan implements BodyShape {
 /** The number of bytes that are scanned before other requests run. */
 const slice_bytes = 1024 * 1024;
 
-/** Scans a piece in parts, and yields the total size so far before each. `check` throws to end the scan. */
+/**
+ * Scans a piece in parts of `slice_bytes`. Before each part it yields the total size so far, so that other requests can
+ * run. `check` throws to end the scan.
+ */
 export function* lookingOver(scan: BodyScan, piece: Uint8Array, check: () => void): Generator<number, void, void> {
   for (let from = 0; from < piece.byteLength; from += slice_bytes) {
     yield scan.bytes + piece.byteLength - from;
@@ -199,7 +211,9 @@ interface Excess {
   max: number;
 }
 
-/** The first limit that the shape exceeds. `bytes`: the size of the whole body, or the size that it may reach. */
+/**
+ * The first limit that the shape exceeds. `bytes` is the size of the whole body, or the size that it may still reach.
+ */
 export function excessOf(shape: BodyShape, limits: ShapeLimits, bytes = shape.bytes): Excess | null {
   const { body_depth_max, body_values_max, body_members_max, body_names_max } = limits;
   if (shape.depth > body_depth_max) return { of: "levels", max: body_depth_max };

@@ -64,7 +64,10 @@ export class BodyTurns {
     return isAlone && this.#clock.now_ms() - step.began_ms < stretch_ms;
   }
 
-  /** Begins a step. If other requests wait, a rest of the same length follows, so that they get half of the time. */
+  /**
+   * Begins a step. If other requests wait, the step is followed by a rest of the same length, so that they get half of
+   * the node's time.
+   */
   #begin(number: number): void {
     const began_ms = this.#clock.now_ms();
     this.#step = { number, began_ms };

@@ -8,7 +8,10 @@ import type { Signal } from "../time/cancellation.ts";
 import { type ReadingBounds, readPieces, release } from "./pieces.ts";
 
 export interface UnreadBodies {
-  /** Whether the body was read to its end, by this call or before. If not, close the connection. Never rejects. */
+  /**
+   * Resolves with whether the body has been read to its end, by this call or before. If not, the connection has to be
+   * closed. Never rejects.
+   */
   discard(request: Request, address: string, signal: Signal): Promise<boolean>;
 }
 

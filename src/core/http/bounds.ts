@@ -43,9 +43,15 @@ export interface Bounds {
 
 interface BoundsLimits extends PressureLimits, Forwarding {
   body_bytes_max: number;
-  /** For all requests. 0: a quarter of `memory_bytes`, at least two bodies: each takes its size again when parsed. */
+  /**
+   * The memory for all requests. 0: a quarter of `memory_bytes`, and at least two whole bodies. A body takes its own
+   * size again when it is parsed, decoded and encoded.
+   */
   in_flight_bytes_max: number;
-  /** For one key's requests. 0: an eighth of the node's, and at least four whole bodies, if the node has room. */
+  /**
+   * The memory for one key's requests. 0: an eighth of the node's, and at least four whole bodies, as far as the node
+   * has room for them.
+   */
   key_in_flight_bytes_max: number;
   /** The memory of the item cache, at most a 32nd of `memory_bytes`. 0: no item is kept. */
   item_cache_bytes_max: number;
@@ -103,7 +109,10 @@ function socketsLimits(limits: MemorySettings & Pick<BoundsLimits, "websocket_fr
   return { frame_bytes_max, node_max: Math.min(sockets_max, fitting), key_max: socketsOfKey_max };
 }
 
-/** The parts of a node that refuse a request for want of memory or descriptors, and count the refusal. */
+/**
+ * The parts of a node that refuse a request if there is no memory for it, or no descriptor for its connection. Each
+ * refusal is counted.
+ */
 interface Needs {
   bounds: Bounds;
   metrics: Pick<Observer, "shed">;
@@ -112,12 +121,15 @@ interface Needs {
 /** The memory that a request needs in addition to its body, including the buffers of its streams. */
 const request_bytes = 64 * 1024;
 
-/** Throws 429 `concurrency_limit_exceeded` if the key's memory is used up, 503 `overloaded` if the node's is. */
+/**
+ * Reserves the memory of a request with a body of this size. Throws Fault 429 `concurrency_limit_exceeded` if its key's
+ * share is used up, 503 `overloaded` if the node's memory is.
+ */
 export function reserve(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.growTo(request_bytes + bytes) ?? null);
 }
 
-/** As `reserve`, for an engine's answer. */
+/** Reserves the memory of an engine's answer of this size. Throws as `reserve` does. */
 export function reserveAnswer(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.answerTo(bytes) ?? null);
 }
@@ -128,7 +140,9 @@ function refuse(dependencies: Needs, shortage: Shortage | null): void {
   throw tooMuch(shortage, dependencies.bounds.memory.limits.key_bytes_max);
 }
 
-/** The pauses between the steps of work on the body: a large body takes turns with those of other requests. */
+/**
+ * The pauses between the steps of work on this request's body: a large body takes turns with those of other requests.
+ */
 export function takesTurns({ bounds }: Pick<Needs, "bounds">, call: Call): Pause {
   const announced = Number(call.request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
   const isSmall = announced <= small_bytes && !call.request.headers.has("content-encoding");
@@ -155,7 +169,9 @@ function tooMuch(shortage: Shortage, key_bytes_max: number): Fault {
   });
 }
 
-/** Throws 503 `overloaded` if hardly a descriptor is left; the connection is then closed. Not called for probes. */
+/**
+ * Throws Fault 503 `overloaded` if hardly a descriptor is left; the connection is then closed. Not called for probes.
+ */
 export function requireDescriptors({ bounds, metrics }: Needs): void {
   if (!bounds.pressure.descriptorsAreFew()) return;
   metrics.shed("descriptors");
@@ -164,7 +180,9 @@ export function requireDescriptors({ bounds, metrics }: Needs): void {
   });
 }
 
-/** Stands for every address that is not known: it is in no network, and its clients share one limit. */
+/**
+ * Stands for the address of clients whose address is not known: it is in no network, and all of them share one limit.
+ */
 const unknownAddress = "unknown";
 
 /** The most proxies in a chain that are looked at. */
@@ -191,7 +209,10 @@ export function clientAddresses({ trustedProxies, clientAddressHeader }: Forward
   };
 }
 
-/** The first hop that is no trusted proxy, or the outermost. Null: too many hops, or an unreadable one before it. */
+/**
+ * The first address that is no trusted proxy; if all are proxies, the outermost. Null if there are too many hops, or if
+ * an address before the first one cannot be read.
+ */
 function firstClient(hops: Iterable<string>, isProxy: (address: string) => boolean): string | null {
   let last: string | null = null;
   let count = 0;
@@ -204,7 +225,10 @@ function firstClient(hops: Iterable<string>, isProxy: (address: string) => boole
   return last;
 }
 
-/** From the last to the first: the nearest proxy appended the element after the last comma, whatever a client wrote. */
+/**
+ * The elements of a comma-separated list, from the last to the first. Whatever a client wrote, the element after the
+ * last comma is the one that the nearest proxy appended.
+ */
 function* fromTheRight(header: string): Generator<string, void> {
   let end = header.length;
   while (end >= 0) {

@@ -32,7 +32,10 @@ export interface CallNotes {
 const agent_chars_max = 200;
 const id_chars_max = 128;
 
-/** Texts that a caller chooses, shortened for the log, without control characters and secrets of this service. */
+/**
+ * The texts that a caller chooses. In the log they are shortened, and have no control characters and no secrets of this
+ * service.
+ */
 type CallersWords = Partial<Record<"user_agent" | "x_request_id" | "x_client_request_id", string | undefined>>;
 
 export function callersWords(headers: { get(name: string): string | null }): CallersWords {
@@ -49,7 +52,10 @@ function headerText(text: string | null, chars_max: number): string | undefined 
 
 const unprintable = /[^\x20-\x7e]/g;
 
-/** Secrets are removed before the text is shortened: half of a secret would not be recognised, and reveal much. */
+/**
+ * Cleans and shortens the text of a caller. Secrets are removed before the text is shortened: half of a secret would
+ * not be recognised, and would still reveal much.
+ */
 export function cleaned(text: string, chars_max: number): string {
   return masked(text.slice(0, chars_max * 4))
     .slice(0, chars_max)

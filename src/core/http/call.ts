@@ -27,7 +27,10 @@ export class Call implements Caller {
   readonly #notes: CallNotes = {};
   readonly #work = new Cancellation();
   readonly #halted = new Cancellation();
-  /** Parts of the work that end with the request. An array takes a microsecond less than an AsyncDisposableStack. */
+  /**
+   * The parts of the request's work that end when the request ends. An array takes a microsecond less than an
+   * AsyncDisposableStack.
+   */
   readonly #begun: (AsyncDisposable | Disposable)[] = [];
   #pause: Pause = yieldFor;
   #trace: RequestTrace | null = null;
@@ -185,18 +188,26 @@ export class Call implements Caller {
     if (fault.status >= 500) this.#notes.cause = fault.details.cause ?? fault;
   }
 
-  /** The status was sent as the head of a stream: frame.ts ends the request when the stream closes. */
+  /**
+   * Notes that the status was sent as the head of a stream. From then on frame.ts ends the request when its stream
+   * closes.
+   */
   streams(): void {
     this.#isStreaming = true;
   }
 
-  /** Adds a part of the work, which ends with the request if not before. The part that began last ends first. */
+  /**
+   * Adds a part of the request's work, which ends with the request if not before. The part that began last ends first.
+   */
   begins<Begun extends AsyncDisposable | Disposable>(begun: Begun): Begun {
     this.#begun.push(begun);
     return begun;
   }
 
-  /** Ends each part of the work, even if another part throws. Returns a promise only if there are parts. */
+  /**
+   * Ends each part of the request's work, even if another part throws. Returns a promise only if there are parts; it
+   * resolves when all have ended.
+   */
   finish(): Promise<void> | undefined {
     if (this.#begun.length > 0) return this.#endAll();
     // A failure before the status was sent is thrown instead, and its code is recorded where it is caught.

@@ -20,15 +20,19 @@ export function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders 
   });
 }
 
-/** Whether a repeat within a minute would fail again: clients that obey `x-should-retry` then do not try. */
+/**
+ * Whether the request would fail again if it were repeated within a minute. The header `x-should-retry` tells clients
+ * so, and clients that obey it do not try again.
+ */
 function isFinal({ status, details }: Fault): boolean {
   if (status === 429 || status >= 500) return (details.retryAfterSeconds ?? 0) > 60;
   return true;
 }
 
 /**
- * No `retry-after` for a limit that lasts longer than a minute: clients would sleep as long as the header says, for
- * days and in silence (docs/errors.md, usage_limit_reached). The body says when the limit resets.
+ * The `retry-after` header. There is none for a limit that lasts longer than a minute, because clients would sleep for
+ * as long as the header says, for days and in silence: docs/errors.md, usage_limit_reached. The body says when the
+ * limit resets.
  */
 export function retryAfter(fault: Fault): Record<string, string> {
   const { retryAfterSeconds } = fault.details;

@@ -1,7 +1,9 @@
 /**
  * The frame around every request: one request id, one place where a fault becomes an answer, one line in the log.
- * Inside it, work is a straight line that returns a Response or throws a Fault. Refuses request heads that a proxy in
- * front of this service may have understood differently.
+ * Inside it, work is a straight line that returns a Response or throws a Fault.
+ *
+ * Refuses request heads that two parsers may read differently: a proxy in front of this service may have understood a
+ * different request, and let that through.
  */
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { UnreadBodies } from "../body/unread.ts";
@@ -28,7 +30,9 @@ export interface Lifecycle {
   leave(place: PresentEntry<Call>): void;
   /** Marks the node as not ready. Requests that still arrive are served. */
   startDraining(): void;
-  /** Resolves when no request is open. Those that are still open after `ms` end with their protocol's error. */
+  /**
+   * Resolves when no request is open, or after `ms`. Requests that are still open then end with their protocol's error.
+   */
   finish(ms: number): Promise<void>;
 }
 
@@ -90,7 +94,10 @@ export interface FrameDependencies {
   lifecycle: Lifecycle;
   /** The traces of requests; null if nothing is traced. */
   traces: Pick<Traces, "begin"> | null;
-  /** Whether to close this answer's connection, so that its client connects to a worker with fewer connections. */
+  /**
+   * Whether this answer's connection should be closed, so that its client connects again to a worker that has fewer
+   * connections.
+   */
   shedsConnection(): boolean;
   metrics: Pick<Observer, "request">;
   log: Pick<Log, "request" | "event">;
@@ -176,7 +183,10 @@ async function closed(dependencies: FrameDependencies, open: Open, fault?: Fault
   ended(dependencies, open, 200);
 }
 
-/** Ends every request: its place among the open ones, its metrics, its trace and its line in the log. */
+/**
+ * Ends every request: takes it off the list of open requests, and writes its metrics, its trace and its line in the
+ * log.
+ */
 function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, place }: Open, status: number): void {
   lifecycle.leave(place);
   bounds.garbage.lived(call.elapsed_ms(), lifecycle.openCount);
@@ -188,7 +198,10 @@ function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, p
   log.request(call, status);
 }
 
-/** Whether the connection may serve another request: the body was read, and the wait of a slow refusal is over. */
+/**
+ * Whether the connection may serve another request: the body of this one was read, and the wait of a slow refusal is
+ * over.
+ */
 async function becomesWelcome(
   { unread, bounds: { pressure, slowness } }: FrameDependencies,
   call: Call,
@@ -201,7 +214,10 @@ async function becomesWelcome(
   return slowness.wait(call.signal);
 }
 
-/** The fault to answer with. An error in `failed` must not leave the request open. */
+/**
+ * Reports the fault to `failed`, and returns the fault to answer with. An error in `failed` must not leave the request
+ * open.
+ */
 function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
   try {
     failed?.(call, fault);
@@ -211,7 +227,9 @@ function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
   }
 }
 
-/** If making the form's headers throws, they are left out: the request must not stay open. */
+/**
+ * Makes the answer of a fault. If making the form's headers throws, they are left out: the request must not stay open.
+ */
 function refused({ log }: FrameDependencies, call: Call, fault: Fault, form: FaultForm): Response {
   try {
     return answerFault(call, fault, form);
@@ -227,7 +245,10 @@ function begunTrace({ traces }: FrameDependencies, { requestId, request, route }
   return traces.begin({ id: requestId, method, route, headers, words: callersWords(headers) });
 }
 
-/** Adds the id by each family of clients' names, and `nosniff`: docs/design/service.md, Identifiers and headers. */
+/**
+ * Adds the headers that every answer has: the request's id under the names of each family of clients, and the header
+ * that forbids clients to guess another media type (docs/design/service.md, Identifiers and headers).
+ */
 export function identified(response: Response, requestId: string): Response {
   response.headers.set("x-service-request-id", requestId);
   response.headers.set("x-request-id", requestId);
@@ -236,7 +257,10 @@ export function identified(response: Response, requestId: string): Response {
   return response;
 }
 
-/** Throws 400 for a head that two parsers may read differently. The runtime's own parser refuses other such heads. */
+/**
+ * Throws 400 for a head that two parsers may read differently; the connection has to be closed after that. The
+ * runtime's own parser refuses the other ambiguous heads.
+ */
 function refuseAmbiguous(headers: Headers): void {
   // Two fields of one name are joined by a comma, which no host contains.
   if (headers.get("host")?.includes(",")) throw ambiguous("has more than one Host header");

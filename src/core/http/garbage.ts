@@ -1,8 +1,10 @@
 /**
- * Collects the garbage of large bodies and long streams: the runtime itself collects only when as much again has been
- * allocated as is in use, which may never happen. A collection stops the node for some milliseconds, so collections
- * have a budget of time, which a burst of large bodies may use up and which fills up slowly (docs/design/runtime.md,
- * Memory). Also measures how close the process is to its limits of memory and descriptors.
+ * Collects the garbage of large bodies and long streams. The runtime itself collects only when as much again has been
+ * allocated as is in use, which may never happen. A collection stops the node for some milliseconds, more if much is in
+ * use, so collections have a budget of time, which a burst of large bodies may use up and which fills up slowly. Rule:
+ * docs/design/runtime.md, Memory.
+ *
+ * Measures how close the process is to the machine's limits of memory and descriptors, a few times a second.
  */
 
 import { fullGC } from "bun:jsc";
@@ -15,11 +17,14 @@ export interface Garbage {
   ended(bytes: number): void;
   /** Called when a request that was open for `ms` milliseconds has ended, while `open` requests are open. */
   lived(ms: number, open: number): void;
-  /** Called at intervals, to collect the garbage of small requests if that is quick. */
+  /**
+   * Called at intervals with the number of open requests, to collect the garbage of small requests if that is quick.
+   */
   passed(open: number): void;
   /**
-   * Called each second, to collect new objects if many requests are open. The runtime does so too, but only each half
-   * minute once the heap has kept its size for 30 seconds, as it does while streams come and go evenly.
+   * Called each second with the number of open requests. If there are many, new objects are collected. The runtime
+   * itself does that each second; but only each half minute once the heap has kept its size for 30 seconds, as it does
+   * while streams come and go evenly.
    */
   ticked(open: number): void;
 }
@@ -32,14 +37,21 @@ const garbageSettings = {
   ended_bytes: 16 * mib,
   /** Requests of this age have survived the quick collections, so only a full collection frees them. */
   old_ms: 1000,
-  /** The old requests that must have ended before a collection; as many as are open, if more are open. */
+  /**
+   * The least number of old requests that must have ended before a collection. If more than this number are open, as
+   * many must have ended as are open.
+   */
   old_min: 1000,
   /**
-   * The wait between two collections for old requests, as a multiple of the last one's duration, in which every stream
-   * stopped. Without it, 400 old requests a second would cost 100 ms each 2.5 seconds, and delay one token in 25.
+   * The wait between two collections for old requests, as a multiple of the last collection's duration, because every
+   * stream stops during a collection. Without the wait, 400 old requests a second would cause a collection of 100 ms
+   * each 2.5 seconds, and delay one token in 25.
    */
   old_rest: 200,
-  /** The wait from a request's end to a collection: it is still being released, and another may follow at once. */
+  /**
+   * The wait from the end of a request to a collection: the request is still being released, and another request may
+   * follow immediately.
+   */
   wait_ms: 250,
   /** With more open requests than this, a full collection may take too long to be made for small garbage. */
   open_max: 128,

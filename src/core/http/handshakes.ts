@@ -19,7 +19,10 @@ const library = {
   getsockname: { args: ["int", "ptr", "ptr"], returns: "int" },
 } as const;
 
-/** After `end`, sockets that listen on the port accept no more handshakes. Null: not Linux, or no `libc.so.6`. */
+/**
+ * Prepares the sockets that listen on the port: once the returned `end` is called, they accept no more handshakes. Null
+ * on a system other than Linux, or one whose C library has another name.
+ */
 export function handshakesOn(port: number): { end(): void } | null {
   if (process.platform !== "linux") return null;
   try {

@@ -1,4 +1,7 @@
-/** Listens for HTTP, or for HTTPS with a certificate that can be replaced while connections and streams go on. */
+/**
+ * Listens for HTTP, or for HTTPS with a certificate that can be replaced while connections and streams go on. Also
+ * knows the connection on which a request came.
+ */
 
 import { type Bounds, isLoopback } from "./bounds.ts";
 import type { ClientConnection } from "./call.ts";
@@ -12,7 +15,10 @@ export interface Listening {
    * Throws and changes nothing if the certificate cannot be used. Does nothing once connections are refused.
    */
   renew(identity: ServerIdentity): void;
-  /** Refuses new connections; resolves when that has begun. Clients that had connected before are served. */
+  /**
+   * Refuses new connections, and resolves when that has begun. Clients that had connected before are served; running
+   * requests continue.
+   */
   refuse(): Promise<void>;
   /** Refuses new connections, and resolves when running requests have their answers. */
   stop(): Promise<void>;
@@ -25,20 +31,29 @@ interface ServerIdentity {
   key: string;
 }
 
-/** The runtime's limit for bodies: above this service's own, so that clients get its answer and not a bare 413. */
+/**
+ * The runtime's limit for bodies. It is above this service's own limit, so that a body that is too large gets this
+ * service's answer and not the runtime's bare 413.
+ */
 const runtime_body_bytes_max = 1024 * 1024 * 1024;
 
 interface ListeningOptions {
   host: string;
   port: number;
-  /** How long a connection may be silent before its first request, and the head of each further one may take. */
+  /**
+   * How long a connection may be silent before its first request, and how long the head of each further request may
+   * take.
+   */
   idle_ms: number;
   /** Whether other processes of this node listen on the port too. */
   isShared?: boolean;
   websocket_frame_bytes_max?: number;
 }
 
-/** TLS 1.2 with forward secrecy and authenticated encryption: the runtime would offer CBC with SHA-1 too. */
+/**
+ * The ciphers of TLS 1.2 with forward secrecy and authenticated encryption. The runtime would offer CBC with SHA-1 too.
+ * The ciphers of TLS 1.3 are the runtime's.
+ */
 const ciphers = [
   "ECDHE-ECDSA-AES128-GCM-SHA256",
   "ECDHE-RSA-AES128-GCM-SHA256",
@@ -64,7 +79,10 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
   let server = serving(elysia, isOwn ? { ...address, port: freePort(address) } : address, identity);
   elysia.server = server;
   let refused: Promise<void> | null = null;
-  /** The returned function ends the current listener; its promise resolves when the port is closed. */
+  /**
+   * Prepares the end of the current listener. The returned function ends it, and its promise resolves when the port is
+   * closed.
+   */
   const ending = () => {
     const listener = server;
     const handshakes = handshakesOn(listener.port!);
@@ -119,9 +137,10 @@ function serving(elysia: App, options: ListeningOptions, identity: ServerIdentit
 }
 
 /**
- * Elysia looks for the path after the length of `http://`, but for a request without a Host (HTTP/1.0, as plain probes
- * of balancers send) the runtime gives a bare path: `/v1/models` would become `/models`, and `/anything/metrics` the
- * metrics. The Request object stays the same, because the runtime knows its connection by it.
+ * The request with a full URL. For a request without a Host (HTTP/1.0, as plain probes of balancers send) the runtime
+ * gives a bare path, but Elysia looks for the path after the length of `http://`: `/v1/models` would become `/models`,
+ * and `/anything/metrics` the metrics. The Request object stays the same, because the runtime knows its connection by
+ * it.
  */
 function withOrigin(request: Request): Request {
   const { url } = request;

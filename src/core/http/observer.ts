@@ -1,11 +1,17 @@
-/** THE SEAM OF OBSERVERS, by which metrics and traces are added: called at ends of requests, refusals and decisions. */
+/**
+ * THE SEAM OF OBSERVERS: the interface by which metrics and traces are added. They are called at the end of requests,
+ * and for refusals and decisions.
+ */
 
 export interface Observer {
   request(ended: EndedRequest): void;
   /** Called when a credential was refused, with the fault's code. */
   unauthenticated(code: string): void;
   shed(what: Shed): void;
-  /** The decision about an inference request of a known caller. `reason`: `plan`, `extra`, or the code of a fault. */
+  /**
+   * Called with the decision about one inference request of a known caller: granted from `plan` or `extra`, or refused
+   * with a fault's code.
+   */
   decision(decision: "granted" | "refused", reason: string): void;
   /** All metrics as text, for /metrics. */
   render(format: Format): Promise<string>;

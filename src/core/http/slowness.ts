@@ -1,11 +1,15 @@
 /**
  * The wait before a refusal for which nothing was looked up: a client that hammers with made-up keys gets one answer in
- * a second or two. Waits are random, so that a thousand refusals do not come back at one moment.
+ * a second or two on each connection, instead of thousands. Waits are random, so that a thousand refusals do not come
+ * back at one moment.
  */
 import type { Signal } from "../time/cancellation.ts";
 
 export interface Slowness {
-  /** Resolves with false at once if too many requests wait: then close the connection. The signal ends the wait. */
+  /**
+   * Resolves with false at once if too many requests wait already: then the connection is better closed. The signal
+   * ends the wait early.
+   */
   wait(signal: Signal): Promise<boolean>;
 }
 

@@ -1,4 +1,6 @@
-/** A client's WebSocket: receives text messages, and sends them as fast as the client reads. */
+/**
+ * A client's WebSocket, on top of the runtime's: receives text messages, and sends them as fast as the client reads.
+ */
 
 export interface SocketOwner {
   opened(socket: Socket): void;
@@ -22,7 +24,10 @@ export class Socket {
     return this.#runtime !== null;
   }
 
-  /** Sends once the client has read enough. Resolves when the next message may follow, or the connection is gone. */
+  /**
+   * Sends a message once the client has read enough of the earlier ones. Resolves when the next may follow, or when the
+   * connection is gone, in which case the message is dropped.
+   */
   async send(text: string): Promise<void> {
     while (this.#room) await this.#room.promise;
     if (this.#runtime?.send(text) === buffered) this.#room ??= Promise.withResolvers();
@@ -75,10 +80,16 @@ export const closeReasons = {
   old: { code: 1000, reason: "The connection has reached its age. Connect again." },
 } as const satisfies Record<string, CloseReason>;
 
-/** How long a client may be silent before a ping, which also shows proxies that the connection is in use. */
+/**
+ * How long a client may be silent before it is sent a ping. The ping also shows proxies in between that the connection
+ * is in use.
+ */
 const silence_s = 60;
 
-/** `frame_bytes_max`: the largest message; a larger one closes its connection with code 1009. */
+/**
+ * Makes the runtime's handlers for WebSockets. `frame_bytes_max`: the largest message; a larger one closes its
+ * connection with code 1009.
+ */
 export function socketHandlers(frame_bytes_max: number): Bun.WebSocketHandler<Socket> {
   return {
     maxPayloadLength: Math.max(1, frame_bytes_max),

@@ -1,4 +1,7 @@
-/** Sends a stream of events, held back until the status is known, and then written as fast as the caller reads. */
+/**
+ * Sends a stream of events to its caller. The stream is held back until the status of the answer is known, and then
+ * written event by event, as fast as the caller reads.
+ */
 import { type InferenceEvent, isTerminal } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import { Fold, type Result } from "../inference/result.ts";
@@ -50,7 +53,10 @@ function isDecisive(event: InferenceEvent): boolean {
   return event.type === "part-start" || isTerminal(event);
 }
 
-/** Holds back the last event until the promise of `done`, which gets the whole answer, resolves. */
+/**
+ * Passes the stream on, but holds back its last event: `done` is called with the whole answer, and the event waits
+ * until the promise of `done` resolves.
+ */
 export async function* endsAfter(
   batches: AsyncGenerator<Batch, void, void>,
   done: (answer: Result) => Promise<void>,
@@ -80,7 +86,9 @@ export function sseAnswer(stream: Primed, options: SseOptions): StreamedAnswer {
   return eventStream(options.headers, (owner) => new SseSource(stream, options, owner), options.unread_ms_max);
 }
 
-/** `headers` are added to those of all event streams. */
+/**
+ * A response of server-sent events, whose bytes come from a source. `headers` are added to those of all event streams.
+ */
 export function eventStream(
   headers: Record<string, string>,
   sourceFor: Parameters<typeof streamedBody>[1],
@@ -122,7 +130,10 @@ export function framesOf(encoder: StreamEncoder, batch: Batch): string {
 const text = new TextEncoder();
 const unreadMessage = "Nothing of this answer was read for minutes, so it was ended.";
 
-/** A class, because closures would be made again for each stream (docs/design/runtime.md, Bun as a server). */
+/**
+ * Writes the events of a stream to the body of its response. A class, because closures would be made again for each
+ * stream (docs/design/runtime.md, Bun as a server).
+ */
 class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #stream: Primed;
   readonly #encoder: StreamEncoder;
@@ -200,7 +211,10 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
     }
   }
 
-  /** Ends the stream with its protocol's error after a defect, or cuts it off. `unwritten`: frames made before. */
+  /**
+   * Ends the stream with its protocol's error after a defect of this service, and cuts it off if even that fails.
+   * `unwritten`: frames that were made before.
+   */
   #fail(controller: Controller, thrown: unknown, unwritten = ""): void {
     if (this.#closed) return;
     const fault = asFault(thrown);

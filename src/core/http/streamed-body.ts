@@ -1,6 +1,7 @@
 /**
- * The body of every streamed answer. A client that reads nothing of it for five minutes counts as gone: otherwise its
- * request would hold memory and request slots as long as its connection lives. docs/design/service.md, Slow readers.
+ * The body of every answer that is streamed. A client that reads nothing of what waits for it counts as gone after five
+ * minutes: otherwise its request would hold memory and request slots, at the engine and elsewhere, for as long as its
+ * connection lives. Rule: docs/design/service.md, Slow readers.
  */
 import type { Fault } from "../inference/fault.ts";
 
@@ -19,12 +20,18 @@ export interface StreamOwner {
 interface AnswerSource extends Bun.UnderlyingSource<Uint8Array> {
   pull(controller: Controller): Promise<void>;
   cancel(): void;
-  /** Called in place of `cancel` when the client has read nothing for long. Absent: the connection is broken. */
+  /**
+   * Called in place of `cancel` when the client has read nothing for long. Ends the stream with an error, in case the
+   * client reads on. Absent: the connection is broken.
+   */
   giveUp?(controller: Controller): void;
 }
 
 const unread_ms_default = 300_000;
-/** Checks are counted instead of measuring time: a standstill of this process is not the client's fault. */
+/**
+ * How often within that time it is checked whether the client has read. The checks are counted instead of measuring
+ * time: a standstill of this process is not the client's fault.
+ */
 const looks_max = 4;
 
 export function streamedBody(

@@ -1,4 +1,7 @@
-/** Replaces a conversation by a summary, so that the model's context holds it: docs/design/protocols.md, Compaction. */
+/**
+ * Compaction replaces a conversation by a summary, so that the conversation can go on within the model's context. The
+ * model is asked for the summary after the last turn. docs/design/protocols.md, Compaction.
+ */
 import { Fault } from "./fault.ts";
 import type { Turn, UserTurn } from "./request.ts";
 

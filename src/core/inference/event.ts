@@ -19,7 +19,10 @@ export type InferenceEvent =
   | { type: "response-start"; responseId: string; model: string; createdAtSeconds: number; leftOutTurns?: number }
   | { type: "part-start"; index: number; part: PartHead }
   | { type: "part-delta"; index: number; delta: string; logprobs?: TokenLogprob[] }
-  /** `signature`: the engine's, of a reasoning part. `citations`: of a text part, in the engine's protocol. */
+  /**
+   * `signature` is the engine's signature of a reasoning part; `citations` belong to a text part, in the form of the
+   * engine's protocol.
+   */
   | { type: "part-end"; index: number; signature?: string; citations?: Native[] }
   /** `rejected`: the values of the engine's report that are not valid counts. Those counts are 0 in `usage`. */
   | { type: "usage"; usage: Usage; rejected?: RejectedReport }

@@ -83,7 +83,10 @@ export function managementStatusOf(code: FaultCode): number {
   return management;
 }
 
-/** The codes of the management interface. Clients get only those that have a separate status for that interface. */
+/**
+ * The codes of the management interface. Clients of the API get only those that have a separate status for that
+ * interface.
+ */
 export const managementFaultCodes = [
   "missing_operator_token",
   "invalid_operator_token",

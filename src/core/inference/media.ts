@@ -1,6 +1,9 @@
 /**
- * Refuses URLs of images that an engine may not fetch from inside the operator's network, by the URL alone:
- * docs/design/service.md, Images by URL. Measures the images, files and audio of a request. Pure.
+ * Refuses URLs of images that an engine may not fetch, because it fetches them from inside the operator's network. Only the
+ * URL itself is judged. The engine has to guard against names that resolve to private addresses: docs/design/service.md,
+ * Images by URL. Pure.
+ *
+ * Measures the images, files and audio of a request: their size on the wire, and an estimate of their tokens.
  */
 import { Fault } from "./fault.ts";
 import type { InferenceRequest } from "./request.ts";
@@ -71,7 +74,10 @@ function isPrivate(host: string): boolean {
   return privateNames.test(host) || !host.includes(".");
 }
 
-/** The IPv4 address in a host, also inside IPv6, or null. The URL parser has normalized other spellings. */
+/**
+ * The IPv4 address in a host, also inside an IPv6 address; null if there is none. The URL parser has normalized other
+ * spellings.
+ */
 function ipv4Of(host: string): number | null {
   const dotted = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(host);
   if (dotted) return numberOf(dotted.slice(1).map(Number));
@@ -90,7 +96,10 @@ function rangeOf(cidr: string): (address: number) => boolean {
   return (address) => address >= first && address < first + size;
 }
 
-/** The tokens of a large image on most engines. Files and audio are estimated from their size in base64. */
+/**
+ * The number of tokens that a large image takes on most engines. Files and audio are estimated from their size in
+ * base64.
+ */
 export const imageTokens = 1600;
 const fileBytesPerToken = 16;
 const audioBytesPerToken = 256;

@@ -18,7 +18,7 @@ export interface Model {
   ownedBy: string;
   /** The operation that the model is for. Absent: `chat`. */
   kind?: ModelKind;
-  /** Unix seconds. */
+  /** The creation time of the model, in Unix seconds. */
   created: number;
   contextTokens: number;
   outputTokens_max: number;
@@ -30,7 +30,10 @@ export interface Model {
   extraParams: readonly string[];
   /** The largest answer that is passed on, in bytes. */
   answer_bytes_max?: number;
-  /** `engine`: the engine's bounds for tools, names and stop texts in requests apply. Absent: the contract's bounds. */
+  /**
+   * `engine`: the bounds for tools, names and stop texts in requests are those of the model's engine. Absent: those of
+   * the contract.
+   */
   bounds?: "engine";
 }
 

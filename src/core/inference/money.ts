@@ -35,12 +35,17 @@ export interface Money {
 export const nano_decimals = 9;
 export const nanos_per_one = 10 ** nano_decimals;
 const picos_per_nano = 1000;
-/** The decimals of the price of a million tokens: a unit of the last one is a price of one pico for each token. */
+/**
+ * The decimals of the price of a million tokens: one unit of the last decimal is a price of one pico for each token.
+ */
 export const price_decimals = 6;
 
 export const safe_max = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** The cost in nanos, rounded up. Calculate it from a total: the rounded costs of parts would add up to more. */
+/**
+ * The cost of this many tokens in nanos, rounded up to a whole nano. Calculate it from a total: the costs of parts,
+ * each rounded up, would add up to more.
+ */
 export function costOf(tokens: number, price_picos: number): number {
   const picos = tokens * price_picos;
   if (picos <= Number.MAX_SAFE_INTEGER) return Math.ceil(picos / picos_per_nano);
@@ -95,11 +100,16 @@ type Rounding = "nearest" | "down";
 
 export interface MoneyWords {
   readonly currency: Currency;
-  /** Such as `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. What is left of a limit is rounded `down`. */
+  /**
+   * An amount for people: `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. What is left of a limit is rounded `down`.
+   */
   inWords(nanos: number | bigint, rounding?: Rounding): string;
 }
 
-/** Makes the platform's number formats once: making one costs many times as much as using it. */
+/**
+ * Makes the functions that write amounts in this currency. The platform's number formats are made once: making one
+ * costs many times as much as using it.
+ */
 export function moneyWords(currency: Currency): MoneyWords {
   const isCredits = currency === credits;
   const minorDigits = isCredits ? 2 : minorDigitsOf(currency);

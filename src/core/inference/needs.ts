@@ -1,7 +1,8 @@
 /**
  * Maps each use of a feature in a request to the capability that the model needs for it (docs/design/service.md,
- * Capabilities); other uses need none. docs/protocols.md has the same table, and a test compares the two. Hints, which
- * are left out for a model that cannot use them, are in request.ts.
+ * Capabilities). Codecs name the use and its field. docs/protocols.md has the same table, and a test compares the two.
+ * Uses that are not in the table need no capability. Hints, which are left out for a model that cannot use them, are in
+ * request.ts.
  */
 import type { Capability, Need } from "./request.ts";
 
@@ -22,7 +23,10 @@ export type Use = keyof typeof capabilityOf;
 export class Needs {
   readonly list: Need[] = [];
 
-  /** `param`: the path of the field; a function if a thousand fields may have the use and only the first counts. */
+  /**
+   * Adds a use. `param`: the path of the field in the request; a function if a thousand fields may have the use and
+   * only the first path is needed.
+   */
   add(use: Use, param: string | (() => string)): void {
     if (!this.#has(use)) this.#note(use, typeof param === "string" ? param : param());
   }

@@ -1,6 +1,7 @@
 /**
- * The fault of an input that is longer than the model's context. Agents read from its two lengths how much they must
- * shorten the input, so the input's is always the larger. Each protocol has its own message for it.
+ * The fault of an input that is longer than the model's context. Agents read from it how much they must shorten the
+ * input, so it states the lengths of the input and of the context, and the input's is always the larger. Each protocol
+ * has its own message for it.
  */
 import { Fault, type FaultDetails, type SaidOverflow } from "./fault.ts";
 

@@ -15,12 +15,18 @@ export function isPlain(text: string): boolean {
   return whole.test(text);
 }
 
-/** The text with a question mark for each character that could move the cursor, color the screen, or turn the text. */
+/**
+ * The text with a question mark in place of each character that could move the cursor, color the screen, or change the
+ * direction of the text.
+ */
 export function plain(text: string): string {
   return text.replace(unsafe, "?");
 }
 
-/** The JSON text, in which the characters that `plain` replaces are escapes, which mean the same to a program. */
+/**
+ * The JSON text, in which each character that `plain` replaces is written as an escape, which means the same to a
+ * program.
+ */
 export function plainJson(json: string): string {
   return json.replace(unsafe, (character) =>
     character === "\n" ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

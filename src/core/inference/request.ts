@@ -1,10 +1,15 @@
 /**
- * The centre (the protocol-independent form of requests and answers), part one: a caller's request to a model. It has
- * as much structure as the most structured protocol, so that no translation loses anything. Codecs translate to this
- * form and from it, and no codec knows another.
+ * The centre (the protocol-independent form of requests and answers), part one: a caller's request to a model.
+ *
+ * The request has as much structure as the most structured protocol, so that no translation loses anything. Codecs
+ * translate to this form and from it, and no codec knows another. This file has types and lists of their values, and
+ * imports nothing.
  */
 
-/** An ability of a model. A request that needs an ability which the model lacks is refused, never silently degraded. */
+/**
+ * An ability of a model. A request that needs an ability which the model lacks is refused with an error that names the
+ * ability, and never silently degraded.
+ */
 export type Capability =
   | "tools"
   | "parallel_tools"
@@ -35,7 +40,10 @@ export interface Native {
   isForWhole?: true;
 }
 
-/** A feature that only engines of one protocol have. For another engine, the request is refused with that name. */
+/**
+ * A feature that only engines of one protocol have. If the request would go to another engine, it is refused with an
+ * error that names the feature.
+ */
 export interface NativeNeed {
   protocol: Protocol;
   /** The feature's name, such as "citations". */
@@ -88,7 +96,10 @@ export interface InferenceRequest {
   continues?: boolean;
   /** Set if the conversation is to be summarized. Its last turn asks for the summary (compaction.ts). */
   compaction?: Compaction;
-  /** Set if request and answer have the wire form of their operation, such as embeddings. There are no turns then. */
+  /**
+   * Set if the request and its answer are passed on in the wire form of their operation, such as embeddings. The
+   * conversation is then empty.
+   */
   passed?: Passed;
 }
 
@@ -134,7 +145,10 @@ export type ReasoningEffort = (typeof reasoningEfforts)[number];
 /** Hints about reasoning, which a model that does not reason does not get (`withoutLostHints`). */
 export interface Reasoning {
   effort?: ReasoningEffort;
-  /** The same as `effort` if it must not be lowered: the request is refused for an engine that lacks this effort. */
+  /**
+   * Set to the same value as `effort` if the effort must not be lowered: the request is refused for an engine that does
+   * not have this effort.
+   */
   exactEffort?: ReasoningEffort;
   /** `thinking.budget_tokens` of Messages. */
   budgetTokens?: number;
@@ -230,7 +244,9 @@ export interface Tool {
   description?: string;
   parameters?: Record<string, unknown>;
   strict?: boolean;
-  /** Set if a tool search must find the tool before the model sees it. Most engines get the tool like any other. */
+  /**
+   * Set if the model is to see the tool only once a tool search has found it. Most engines get the tool like any other.
+   */
   isDeferred?: boolean;
   native?: Native;
 }
@@ -243,7 +259,10 @@ export type ToolChoice =
   /** The model may call only these tools, and may or must call one, as `mode` says. A hard constraint. */
   | { kind: "allowed"; mode: "auto" | "required"; names: string[] };
 
-/** Empties turns and tools in place, because several objects hold them (docs/design/service.md, Memory in flight). */
+/**
+ * Empties the lists of turns and tools in place, because several objects refer to them until the answer's end
+ * (docs/design/service.md, Memory in flight).
+ */
 export function emptyRequest({ turns, tools, passed, written }: InferenceRequest): void {
   passed?.release();
   if (written) written.wire = {};

@@ -1,13 +1,19 @@
 /** Puts a conversation into the order that engines accept, with instructions at positions that engines accept. */
 import type { InputPart, SystemTurn, TextPart, Turn } from "./request.ts";
 
-/** `instructionsInside`: whether the engine accepts instructions after the beginning of the conversation. */
+/**
+ * The turns in an order that the engine takes. `instructionsInside`: whether the engine accepts instructions after the
+ * beginning of the conversation.
+ */
 export function inEngineOrder(turns: readonly Turn[], instructionsInside = true): Turn[] {
   const ordered = withResultsInPlace(turns);
   return instructionsInside ? ordered : withInstructionsAtHead(ordered);
 }
 
-/** Moves tool results directly behind the turn that made the calls, as chat templates and Messages engines require. */
+/**
+ * Moves tool results directly behind the assistant turn that made the calls, before anything that the caller wrote
+ * between them. Chat templates and Messages engines require this order. Other turns keep their order.
+ */
 export function withResultsInPlace(turns: readonly Turn[]): Turn[] {
   const ordered: Turn[] = [];
   let waiting: Turn[] = [];

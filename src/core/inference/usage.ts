@@ -6,7 +6,10 @@ export interface Usage {
   /** Output tokens, those of reasoning included. */
   outputTokens: number;
   reasoningTokens: number;
-  /** The engine; this service's own count (by a tokenizer, or one token a delta); or an estimate from sizes. */
+  /**
+   * The source of the counts: the engine; this service's own count (with a tokenizer, or one token a delta); or an
+   * estimate from sizes.
+   */
   source: UsageSource;
 }
 

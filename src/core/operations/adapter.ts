@@ -22,7 +22,9 @@ export interface Adapter<Wire extends InferenceWire, Reply> {
   codec: CallerCodec<Wire, Reply>;
   /** Headers that a feature adds to an answer for some of the clients (src/features/claude-code). */
   headers?(request: Request, granted: Granted): Record<string, string>;
-  /** Puts stored items in place of the references to them. `bytes`: the size of the stored items. */
+  /**
+   * Returns the request with stored items in place of the references to them; `bytes` is the size of the stored items.
+   */
   resolve?(wire: Wire, caller: Principal): Promise<{ wire: Wire; bytes: number }>;
   /** How requests of this operation run in the background, if they can. */
   background?: {
@@ -31,6 +33,9 @@ export interface Adapter<Wire extends InferenceWire, Reply> {
     /** The response before there is any output. */
     begun(wire: Wire, identity: ResponseIdentity): ResponseObject;
   };
-  /** Stores the whole answer before its end is sent to the caller, and never throws; null: it is not to be stored. */
+  /**
+   * Returns the function that stores the whole answer before its end is sent to the caller; null if it is not to be
+   * stored. The function never throws.
+   */
   saver?(wire: Wire, maker: Maker): ((answer: Reply) => Promise<void>) | null;
 }

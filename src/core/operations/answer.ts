@@ -1,6 +1,7 @@
 /**
- * ANSWER: turns a run into the response that its caller reads: encoded in the protocol, stored if it is to be stored,
- * and sent. A failure before the first part of the answer is thrown, so that its status can still be sent.
+ * ANSWER: turns a run (the work of engines on one admitted request) into the response that its caller reads: encoded in
+ * the protocol, stored if it is to be stored, and sent. A failure before the first part of the answer is thrown, so
+ * that its status can still be sent.
  */
 
 import { limitHeaders, windowHeaders } from "../admission/limit-words.ts";
@@ -148,9 +149,15 @@ function clockedOnce(): () => number {
   };
 }
 
-/** THE SEAM OF KEPT ANSWERS, for a feature that keeps answers, runs requests in the background, and answers repeats. */
+/**
+ * THE SEAM OF KEPT ANSWERS: the interface to a feature that keeps answers beyond their connection, runs requests in the
+ * background, and answers a repeated request with the answer of the first one.
+ */
 export interface AnswerSinks {
-  /** Null: the answer is not kept, as for most requests. Throws a Fault if the organization keeps no content. */
+  /**
+   * The sink that keeps the answer of this request; null if it is not kept, as for most requests. The sink ends with
+   * the call. Throws a Fault if the answer would be kept but the organization keeps no content.
+   */
   sinkOf(call: Call, asked: SinkAsked): AnswerSink | null;
 }
 
@@ -169,7 +176,10 @@ export interface AnswerSink {
   readonly isRepeatable: boolean;
   /** How the answer is fetched, if it is a background response; else null. */
   readonly fetched: Fetched | null;
-  /** Claims the idempotency key, or returns the answer of the earlier request that this one repeats. Throws Faults. */
+  /**
+   * Claims the request's idempotency key, or returns the answer of the earlier request that this one repeats. Throws
+   * Faults.
+   */
   begin(): Promise<EarlierAnswer | null>;
   follows(run: Run): void;
   /** Keeps the events of the run, and makes the HTTP answer from them. */
@@ -177,7 +187,10 @@ export interface AnswerSink {
 }
 
 export interface EarlierAnswer {
-  /** Answers from the kept answer, without an engine and without a charge. `wire`: what encoding the answer needs. */
+  /**
+   * Answers a repeated request from the kept answer, without an engine and without a charge. `wire`: the part of the
+   * repeat's body that is needed to encode the answer.
+   */
   answer<Wire extends InferenceWire, Reply>(
     repeat: { principal: Principal; wire: Wire },
     adapter: Adapter<Wire, Reply>,

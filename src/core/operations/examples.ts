@@ -16,7 +16,10 @@ export function getExample(
   return { name, summary, needs: [], request: (id) => ({ path: pathFor(id), ...more }), status: 200, contentType };
 }
 
-/** Makes examples of a POST. The `model` in their bodies is one that has what the example needs. */
+/**
+ * Returns a function that makes examples of a POST to `path`. The `model` in their bodies is one that has what the
+ * example needs.
+ */
 export function exampleAt(path: string, kind: ModelKind = "chat") {
   return (
     name: string,

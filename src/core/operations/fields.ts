@@ -31,7 +31,10 @@ export const Secret = Type.Object(
 );
 export type Secret = Value<typeof Secret>;
 
-/** A CREDENTIAL: the fields that a key and an operator have in common. */
+/**
+ * A CREDENTIAL: the fields that a key and an operator have in common: the owner, how long it is valid, when and from
+ * where it was last used, and its secrets.
+ */
 export const credentialFields = {
   created_by: Type.String({
     description: "`operator:<name>`, `person:<id>`, `cli:<user>` or `service`.",

@@ -72,7 +72,9 @@ export const readiness = operation({
   handle: async (dependencies, _call, { query }) => readinessAnswer(dependencies, query.verbose !== undefined, {}),
 });
 
-/** Readiness with the routes, for operators: clients never get the names of engines. */
+/**
+ * Readiness with the routes, for operators. It has the names of engines in the configuration, which clients never get.
+ */
 export const operatorReadiness: Operation = {
   ...readiness,
   handle: async (dependencies, _call, { query }) => {

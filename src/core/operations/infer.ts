@@ -1,4 +1,7 @@
-/** The path of every inference request. http/frame.ts ends everything that is begun here, however the request ends. */
+/**
+ * The path of every inference request; the adapter has the differences between protocols. The code that made the call
+ * (http/frame.ts) ends everything that is begun here, however the request ends.
+ */
 
 import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
@@ -11,7 +14,10 @@ import { type AnswerSink, answer, type Prepared } from "./answer.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { type InferenceInput, prepare } from "./prepare.ts";
 
-/** Not async: an async function keeps its arguments, here the parsed body, in memory until it ends. */
+/**
+ * Runs an inference request and returns its answer. Not async: an async function keeps its arguments, here the parsed
+ * body, in memory until it ends.
+ */
 export function infer<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,

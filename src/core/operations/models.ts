@@ -178,7 +178,10 @@ function messagesList(served: ServedName[], paging: Paging) {
   };
 }
 
-/** Without `limit`, all models: with the protocol's default of 20, clients that don't page would miss the others. */
+/**
+ * One page of models. Without `limit` the page has all models: with the protocol's default of 20, clients that don't
+ * page would miss the others.
+ */
 function pageOf(
   served: ServedName[],
   { limit, after_id, before_id }: Paging,

@@ -44,15 +44,23 @@ interface Declared<
   summary: string;
   description: string;
   scope: Required;
-  /** The name in the ledger of a metered operation, whose refusals are counted, and have receipts. */
+  /**
+   * The operation's name in the ledger, if it is metered. Refusals of metered operations are counted, and have
+   * receipts.
+   */
   metered?: MeteredOperation;
-  /** The schemas of the parameters by place. serve-operation.ts lists the keywords that describe them. */
+  /**
+   * The schemas of the parameters by place (path, query, headers). serve-operation.ts lists the keywords that describe them.
+   */
   params?: Params;
   query?: Query;
   headers?: Headers;
   request?: RequestBody<Body>;
   success: Success;
-  /** The codes of the handler and the body; `scope` adds those of credentials. Each status has one JSON answer. */
+  /**
+   * Every code with which the handler or the body may fail; the codes of credentials follow from `scope`. Each status
+   * among them has one JSON answer.
+   */
   faults: readonly FaultCode[];
   /** Whether the OpenAPI document describes all other error statuses, in the same shape, as `default`. */
   otherFaults: boolean;
@@ -153,7 +161,10 @@ export function operation<
   return { ...declared, faults, examples: declared.examples ?? [] } as unknown as Operation;
 }
 
-/** `messages`, `responses`: that protocol's form. `client`: `Error` or the form of Messages, by the client. */
+/**
+ * The form of an operation's errors. `messages`, `responses`: the form of that protocol. `client`: `Error`, or the form
+ * of Messages, depending on the client.
+ */
 export type FaultShape = "error" | "messages" | "responses" | "client";
 
 /** The group of an operation in the contract, such as `Models`. */
@@ -168,7 +179,10 @@ interface Success {
   also?: Record<number, Omit<Success, "status" | "also">>;
 }
 
-/** `schema`: of a JSON body, or of the data of each event of a stream, in the order that `grammar` states. */
+/**
+ * `schema` describes a JSON body, or the data of each event of a stream, in the order that `grammar` states. `example`
+ * is shown in the OpenAPI document.
+ */
 export interface Content {
   schema: TSchema;
   grammar?: StreamGrammar;

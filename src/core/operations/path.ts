@@ -29,7 +29,10 @@ export function hasId({ path }: Pattern): boolean {
   return path.includes(place);
 }
 
-/** If ids have a prefix, a part without it is no id but the name of a path that does not exist (`/v1/responses/x`). */
+/**
+ * Whether the part of the path in the place of the id can be an id. If ids have a prefix, a part without it is not an
+ * id but the name of a path that does not exist (`/v1/responses/x`).
+ */
 export function isIdThere({ path, idPrefix }: Pattern, request: Request): boolean {
   const id = idIn(path, request);
   return idPrefix === undefined ? id !== "" : new RegExp(`^${idPrefix}[^/]+$`).test(id);

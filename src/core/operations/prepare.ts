@@ -1,6 +1,7 @@
 /**
  * PREPARE: decides whether a request may run, and under which conditions. It makes the checks in the decided order, up
- * to the hold of the estimated cost, and throws the Fault of a refusal; or returns the answer that the request repeats.
+ * to the hold of the estimated cost, and throws the Fault of a refusal. For a request that repeats an earlier one, it
+ * returns the earlier answer.
  */
 
 import type { TSchema } from "typebox";

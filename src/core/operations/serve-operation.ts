@@ -74,7 +74,9 @@ function withConsole({ consoleUrl }: Dependencies, fault: Fault, requestId: stri
   return new Fault(fault.code, fault.message, { ...fault.details, body });
 }
 
-/** A slow refusal stays unchanged, because its wait depends on its type. */
+/**
+ * The fault that clients of the operation get. A slow refusal stays unchanged, because its wait depends on its type.
+ */
 function refusing(thrown: unknown, refusedAs: (fault: Fault) => Fault): unknown {
   return thrown instanceof Fault && !(thrown instanceof SlowRefusal) ? refusedAs(thrown) : thrown;
 }
@@ -104,7 +106,10 @@ function textIn(values: URLSearchParams | Headers): (name: string) => string | n
 // Checks credential, organization and scope, in this order, and records the caller for the log. Throws Fault 401, 403,
 // 429 or 503.
 
-/** `any`: any valid key will do, whatever its scopes. Returns a promise unless the key is remembered. */
+/**
+ * Checks that the caller has this scope. `any`: any valid key will do, whatever its scopes. Returns a promise unless the
+ * key is remembered.
+ */
 export function authorize(dependencies: Dependencies, call: Call, scope: NonNullable<RequiredScope>): Soon<Principal> {
   const found = dependencies.authenticate(call.request.headers, call.client);
   if (!(found instanceof Promise)) return authorized(call, found, scope);
@@ -171,7 +176,10 @@ export function parametersOf(schema: TObject): [name: string, parameter: Paramet
   ]);
 }
 
-/** `textOf` finds the text of each parameter. Throws the Fault of the first that is missing or wrong. */
+/**
+ * Returns the values of the parameters by name, from the text that `textOf` finds for each. Throws the Fault of the
+ * first that is missing or wrong.
+ */
 type Guard<Schema extends TObject> = (textOf: (name: string) => string | null) => Static<Schema>;
 
 export function guard<Schema extends TObject>(schema: Schema): Guard<Schema> {
@@ -215,7 +223,10 @@ const booleans = new Map([
   ["false", false],
 ]);
 
-/** No sign but a minus, no leading zero, no exponent. Any other text stays text, which the schema refuses. */
+/**
+ * The integer in a text of digits: no sign but a minus, no leading zero, no exponent. Any other text stays text, which
+ * the schema refuses.
+ */
 function integerOf(text: string): number | string {
   return /^(0|-?[1-9]\d*)$/.test(text) ? Number(text) : text;
 }

@@ -1,4 +1,7 @@
-/** THE SEAM OF STORED RESPONSES, for a feature that stores responses, so that later requests can continue them. */
+/**
+ * THE SEAM OF STORED RESPONSES: the interface to a feature that stores responses, so that later requests can continue
+ * and name them.
+ */
 import type { Principal } from "../auth/verdict.ts";
 import type { ResponseObject, ResponsesRequest } from "../protocol/openai-responses/contract.ts";
 import {
@@ -12,7 +15,10 @@ import type { Maker } from "../store/maker.ts";
 
 export interface StoredResponses {
   isOn(): boolean;
-  /** Replaces references by stored items. Throws `previous_response_not_found`, `context_length_exceeded` or 503. */
+  /**
+   * The request with stored items in place of the references to them. Throws `previous_response_not_found`,
+   * `context_length_exceeded` or 503.
+   */
   resolve(request: ResponsesRequest, caller: Principal): Promise<Resolved>;
   /** The stored items to which the references refer, and their size. Throws as `resolve` does. */
   find(references: References, caller: Principal): Promise<{ found: Found; bytes: number }>;

@@ -1,4 +1,7 @@
-/** THE SEAM OF TOKENIZERS, for a feature that counts tokens as a model does. Without one, counts are estimates. */
+/**
+ * THE SEAM OF TOKENIZERS: the interface to a feature that counts tokens as a model does (src/features/tokenizers). Without
+ * the feature, the counts of requests are estimates.
+ */
 import { parseJsonBody } from "../body/read.ts";
 import { type Media, mediaOf } from "../inference/media.ts";
 import type { InferenceRequest } from "../inference/request.ts";
@@ -15,7 +18,10 @@ import {
 import { validateInputTokens } from "../protocol/openai-responses/validate.ts";
 
 export interface TokenCounter {
-  /** A worker may take over the body's memory. Throws the Fault of the body's first offence, or `overloaded`. */
+  /**
+   * Examines a body, whose memory may be transferred to a worker. Throws the Fault of the body's first offence, or
+   * `overloaded`.
+   */
   examine(asked: ExamineRequest): Promise<Examined>;
 }
 

@@ -68,7 +68,10 @@ export const getUsage = operation({
 const unlessEmpty = <Body extends object>(name: string, body: Body): Record<string, Body> =>
   Object.keys(body).length > 0 ? { [name]: body } : {};
 
-/** Windows without a limit show nothing that the organization's windows don't. */
+/**
+ * The windows of a key or team that have a limit. Windows without a limit show nothing that the organization's windows
+ * don't.
+ */
 function windowsBody(budget: SubjectReading | undefined): OwnWindows {
   if (!budget) return {};
   const limited = windowKinds.filter((kind) => budget.windows[kind].limit !== null);

@@ -1,6 +1,7 @@
 /**
- * The base of the decoders of engines' answers: it joins characters that were cut in two, bounds the number of parts
- * (docs/design/errors-and-streams.md, Answers that are bounded), and reads why an answer ended.
+ * The base of the decoders of engines' answers, for all protocols. Also joins characters that were cut in two, bounds
+ * the number of parts (docs/design/errors-and-streams.md, Answers that are bounded), and reads the reason for an
+ * answer's end.
  */
 import type { InferenceEvent, PartDelta, StopReason } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
@@ -10,7 +11,10 @@ import { dialects } from "./dialects.ts";
 import { compact, entryOf, isObject, type JsonObject } from "./json.ts";
 import { malformedAnswer } from "./refusal.ts";
 
-/** Decodes one answer. A class, because closures would be made for each (docs/design/runtime.md, Bun as a server). */
+/**
+ * The decoder of one answer: it begins the answer once, and emits nothing after its end. A subclass is a class, and not
+ * closures, which would be made again for each answer (docs/design/runtime.md, Bun as a server).
+ */
 export abstract class BaseAnswerDecoder implements EngineDecoder {
   protected readonly identity: ResponseIdentity;
   protected readonly dialect: Dialect;
@@ -84,7 +88,10 @@ export abstract class BaseAnswerDecoder implements EngineDecoder {
     return this.take(value, name);
   }
 
-  /** Reads data that is not JSON: some engines end an event with one line break, so that two events arrive as one. */
+  /**
+   * Handles an event whose data is not JSON. Some engines end an event with a single line break and no blank line, so
+   * that the data of two events arrives as one event.
+   */
   #unparsed(event: EngineEvent, cause: unknown): InferenceEvent[] {
     const { data } = event;
     if (data.trim() === "[DONE]") return this.done();
@@ -116,8 +123,9 @@ export function jsonOf({ data, parsed }: EngineEvent): unknown {
 }
 
 /**
- * Joins characters that an engine cut in two at a token's end, which JSON brings as lone surrogates: the first half
- * waits here for the second. A half that stays alone becomes U+FFFD.
+ * Keeps characters whole in an answer's text. Some engines cut a character in two at a token's end, and JSON then
+ * brings each half as a lone surrogate: the first half is kept here until the second half arrives. A half whose other
+ * half never arrives becomes U+FFFD.
  */
 export class WholeCharacters {
   /** The first halves of characters that wait for the second half, by the index of their part. */
@@ -173,7 +181,10 @@ function isWhole(event: InferenceEvent): boolean {
  */
 type Words = Dialect["finishReasons"];
 
-/** The meaning of an engine's word; undefined if the word is unknown. Engines send null and false until the end. */
+/**
+ * The meaning of an engine's word; undefined for an unknown word. A value that is not text is not a reason yet: engines
+ * send null and false until the answer ends.
+ */
 function meaningOf(word: unknown, words: Words): Meaning | undefined {
   if (typeof word !== "string") return "unfinished";
   // Some engines send a reason with each token, so the word is first looked up unchanged, which is fast.

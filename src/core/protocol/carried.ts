@@ -24,7 +24,10 @@ export interface Carried {
 export const carriedCharacters_max = 64 * 1024;
 export const carriedTotal_max = 1024 * 1024;
 
-/** The head of a signature that holds a value. Its length is a multiple of three, so that its base64 is a head, too. */
+/**
+ * The text with which signatures that hold an opaque value begin. Its length is a multiple of three, so that its base64
+ * is also the beginning of the whole signature's base64.
+ */
 const mark = "service:carried.1:";
 const head = btoa(mark);
 

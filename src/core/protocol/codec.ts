@@ -73,15 +73,19 @@ export interface StreamContext {
   identity: ResponseIdentity;
   /** The number of input tokens to report until the engine has reported its own. At least 1. */
   inputTokensEstimate: number;
-  /** The Unix seconds at which the answer ended, asked for at its end. Absent: the response has no such time. */
+  /**
+   * Returns the Unix seconds at which the answer ended; called when the answer ends. Absent: the response has no such
+   * time.
+   */
   endedAtSeconds?(): number;
 }
 
 /** Writes a stream that ends with the protocol's terminal marker, or with its error. */
 export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
   /**
-   * A shorter way than `push`, for nearly every event: takes a delta and returns its frame. Returns null, and takes
-   * nothing, if the delta has more than its text, has to wait, or needs further frames.
+   * A shorter way than `push`, for nearly every event of a stream: takes a delta and returns its frame. Returns null,
+   * and takes nothing, if the delta has more than its text, has to wait, or needs further frames; then `push` takes the
+   * delta.
    */
   frame(event: PartDelta): string | null;
   /** Whole frames, or "", to write while the model is silent. Clients of the protocol count them as activity. */
@@ -98,9 +102,15 @@ export interface EngineDecoder extends Transducer<EngineEvent, InferenceEvent> {
 export interface CallerCodec<Wire, Reply> {
   request: {
     decode(wire: Wire): InferenceRequest;
-    /** Decodes in steps, between which other work can run: for conversations that only their bytes limit. */
+    /**
+     * Does the same as `decode`, in steps between which other work can run. For protocols that limit a conversation
+     * only by its body's size.
+     */
     decodingSteps?(wire: Wire): Generator<void, InferenceRequest, void>;
-    /** The part of the request that is needed to encode its answer. The rest can be freed after decoding. */
+    /**
+     * The part of the request that is needed to encode its answer. The rest, which is most of the request, can be freed
+     * once the request is decoded.
+     */
     remainder(wire: Wire): Wire;
   };
   response: { encode(result: Result, wire: Wire, endedAtSeconds?: number): Reply };
@@ -122,7 +132,10 @@ export interface AnswerReader {
   readonly next_bytes: number;
 }
 
-/** The side that faces engines. Any input decodes to events of the grammar; one that was cut ends in a failure. */
+/**
+ * The side of a codec that faces engines. Any input decodes to events that follow the grammar of inference/event.ts. An
+ * input that was cut off ends in `response-failed`. An answer with too many parts throws UnreadableAnswer (codec.ts).
+ */
 export interface UpstreamCodec {
   /** The path below the upstream's base URL. */
   path: string;
@@ -133,26 +146,38 @@ export interface UpstreamCodec {
   request: {
     /** Encodes a request for the engine. Throws the fault of `refusal`, if there is one. */
     encode(request: InferenceRequest, ask: UpstreamAsk): Readonly<JsonObject>;
-    /** The fault if something would change the answer and cannot be expressed to the engine; else null. */
+    /**
+     * The fault `unsupported_feature` if the request has something that would change the answer and that cannot be
+     * expressed to this engine; else null.
+     */
     refusal(request: InferenceRequest, dialect?: Dialect): Fault | null;
-    /** The forms in which callers may write a value that `encode` always writes in one form. */
+    /**
+     * The different forms in which callers of this protocol may write a value that `encode` always writes in one form.
+     */
     forms: WireForms;
   };
   response: {
     decode(reply: unknown, identity: ResponseIdentity, context?: AnswerContext): InferenceEvent[];
-    /** Called in place of `decode` for operations whose answers, of one JSON body, are passed on piece by piece. */
+    /**
+     * Returns a reader for answers that arrive as one JSON body and are passed on piece by piece. `decode` is then not
+     * called.
+     */
     reader?(identity: ResponseIdentity, context?: AnswerContext): AnswerReader;
   };
   /**
-   * Decodes a stream. A frame that differs from the last one only in its delta's text, and in `sequence_number`, may
-   * bypass the decoder (upstream/stream-reader.ts): it would give the same event. Not so arguments of calls.
+   * Decodes a stream. A frame that differs from the last one only in the text of its delta (and in `sequence_number`)
+   * may bypass the decoder, because it would decode to the same event with that text: upstream/stream-reader.ts. This
+   * holds for texts, and not for the arguments of calls.
    */
   stream: { decoder(identity: ResponseIdentity, context?: AnswerContext): EngineDecoder };
   /** An engine's refusal as a fault. `body` is the JSON of its answer, or the text if that was not JSON. */
   fault: { decode(status: number, body: unknown, dialect?: Dialect): Fault };
 }
 
-/** One event of an engine's stream, as a decoder gets it. `parsed`: the JSON of a large event, parsed in steps. */
+/**
+ * One event of an engine's stream, as a decoder gets it. The JSON of a large event is parsed beforehand, in steps.
+ * Pure.
+ */
 export interface EngineEvent extends SseMessage {
   parsed?: { value: unknown };
 }
@@ -167,7 +192,9 @@ export function bearer(key: string | null): Record<string, string> {
   return key === null ? {} : { authorization: `Bearer ${key}` };
 }
 
-/** The forms in which a protocol lets a caller write the same thing. Engines of the protocol read them alike. */
+/**
+ * The different forms in which a protocol lets a caller write the same thing. Engines of the protocol read them alike.
+ */
 export interface WireForms {
   /** The plain text that means the same as this list, which has one object with a text; null if no plain text does. */
   textOf(list: readonly unknown[]): string | null;

@@ -1,4 +1,7 @@
-/** Checks values by a compiled function. Only an invalid one is walked, to find and explain its first offence. */
+/**
+ * Checks values against the schema of a wire shape. A valid value costs one call of a compiled function. Only an
+ * invalid value is compared with its schema field by field, to find and explain its first offence in document order.
+ */
 import type { Static, TSchema } from "typebox";
 import { checkOf } from "../schema/check.ts";
 import { closestName } from "../schema/closest.ts";
@@ -63,7 +66,10 @@ export function contract<Schema extends TSchema>(
   };
 }
 
-/** Compiles a check of a value without the items of these fields, and one of a single item for each field. */
+/**
+ * Compiles two kinds of check: one of a value without the items of the listed fields, and one of a single item for each
+ * field.
+ */
 function around(shape: Shape, fields: readonly string[]) {
   const properties = { ...shape.properties };
   const checks = fields.flatMap((name) => {
@@ -76,7 +82,9 @@ function around(shape: Shape, fields: readonly string[]) {
     checkRest(value) && checks.every(({ name, check }) => unchecked[name]?.every((item) => check(item)) ?? true);
 }
 
-/** The shape of a list, or of a union with a list, as a shape that takes any items, and the shape of an item. */
+/**
+ * Splits the shape of a list, or of a union with a list, into the shape that takes any items, and the shape of an item.
+ */
 function opened(shape: Shape): { open: Shape; items: Shape | null } {
   if (shape.type === "array") return { open: { ...shape, items: {} }, items: shape.items ?? null };
   const branches = (shape.anyOf ?? []).map(opened);
@@ -87,7 +95,10 @@ function opened(shape: Shape): { open: Shape; items: Shape | null } {
   };
 }
 
-/** Compiles each check when it is first needed: of a long list, only the first invalid item is walked. */
+/**
+ * Compiles the check of each shape when it is first needed. In a list of thousands of items, the check finds the first
+ * invalid item, and only that item is compared with its schema field by field.
+ */
 function compiledFits(): Fits {
   const checks = new Map<Shape, (value: unknown) => boolean>();
   return (shape, value) => {

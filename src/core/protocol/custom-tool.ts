@@ -1,6 +1,7 @@
 /**
- * Engines know only functions, so a custom tool, which takes plain text, becomes one with a string `input`. The text is
- * read from the arguments as they arrive. Other JSON or plain text is passed on at the call's end.
+ * Custom tools take plain text, which may have to follow a grammar. Engines know only functions, so they get a function with
+ * one string `input`. The JSON of its arguments is read as it arrives, so that the text streams to the caller. If an engine
+ * writes other JSON or plain text instead, that is passed on when the call has ended.
  */
 import type { Tool } from "../inference/request.ts";
 import { isObject } from "./json.ts";
@@ -30,10 +31,13 @@ export function customArguments(input: string): string {
   return JSON.stringify({ input });
 }
 
-/** Reads the pieces of a call's JSON arguments. `push` returns the text that its piece completes, `end` the rest. */
+/**
+ * Reads the pieces of a call's JSON arguments in order. Each `push` returns the plain text that its piece completes,
+ * and `end` the rest.
+ */
 export class CustomInput {
   #state: "head" | "text" | "over" | "other" = "head";
-  /** The pieces so far; those of an input that is wrapped as text are not kept. */
+  /** What was written, as far as it is not the text of a wrapped input. */
   #written = "";
   /** The beginning of a JSON escape sequence whose rest has not arrived. */
   #escape = "";

@@ -1,15 +1,24 @@
-/** The differences of an engine from others of its protocol, as data; codecs never read its name (docs/engines.md). */
+/**
+ * A dialect: the ways in which an engine differs from other engines of its protocol, as one value of plain data. The
+ * codecs read the fields of a dialect, and never its name (docs/engines.md; dialects.ts has the table). Pure.
+ */
 import type { StopReason } from "../inference/event.ts";
 import type { Protocol, ReasoningEffort } from "../inference/request.ts";
 import type { SamplingField } from "./engine-fields.ts";
 import type { ReportedValues } from "./report.ts";
 
 export interface Dialect {
-  /** Marks the opaque values (`carries`) of engines of this dialect, which only such engines are sent back. */
+  /**
+   * Marks the opaque values (`carries`) that engines of this dialect made, so that they are sent back only to such
+   * engines.
+   */
   mark: string;
   /** The fields of a chat message that hold reasoning. */
   reasoning: {
-    /** The fields in which the engine is sent reasoning that a client sends back. Empty: the reasoning is left out. */
+    /**
+     * The fields of a message in which the engine gets reasoning that a client sends back. Empty: the reasoning is left
+     * out.
+     */
     out: readonly ReasoningField[];
     /** The fields of an answer in which reasoning may be; the first with a text is read. */
     in: readonly ReasoningField[];
@@ -30,33 +39,58 @@ export interface Dialect {
   summarizes: boolean;
   /** The meanings of the engine's words for the end of an answer. Words that are not here are unknown. */
   finishReasons: Readonly<Partial<Record<string, FinishReason>>>;
-  /** The opaque fields of answers that clients get, and the engine gets back with the next request (carried.ts). */
+  /**
+   * Opaque fields of answers that are passed to the client, and sent back to the engine with the next request
+   * (carried.ts).
+   */
   carries: readonly CarriedField[];
-  /** The paths of the fields that the engine refuses. `cache_control.ttl` is left out at any depth of the body. */
+  /**
+   * The fields that the engine refuses and that are therefore left out of its requests, by their paths.
+   * `cache_control.ttl` is left out at any depth of the body.
+   */
   strips: readonly StrippedField[];
   bounds: EngineBounds;
-  /** How a chat message has several texts: as the parts of a list, or joined into one string. */
+  /**
+   * How a chat message carries several texts: each as a part of a list (`listed`), or joined into one string
+   * (`joined`).
+   */
   severalTexts: "listed" | "joined";
   /** Whether the engine's chat completions know `original`, a detail of images above `high`. */
   originalImages: boolean;
   /** How tools' schemas are sent. `mended`: a schema that is not an object with `properties` is turned into one. */
   schemas: "mended" | "as they come";
-  /** How the engine is made to call one tool: by its name, or by sending that tool alone, with `required`. */
+  /**
+   * How the engine is made to call a certain tool: `name` sends all tools and the tool's name, `alone` only that tool
+   * with `required`.
+   */
   namedTool: "name" | "alone";
-  /** Over Messages: whether a turn's calls may come before its text. If not, the text is moved to the front. */
+  /**
+   * Over Messages: whether the engine accepts a turn whose tool calls come before its text. If not, the text is moved
+   * to the front.
+   */
   callBeforeText: "kept" | "text first";
   /**
-   * Over Messages: whether the engine has all of the protocol, and refuses thinking after a change before it. It gets
-   * the conversation of a Messages caller as it was written, and the betas that the caller names.
+   * Over Messages: whether the engine has all of the protocol, and accepts a thinking block only if everything before
+   * it is unchanged. Such an engine gets the conversation of a Messages caller as it was written, and the betas that
+   * the caller names.
    */
   wholeMessages: boolean;
   usage: UsageRow;
   refusals: Refusals;
-  /** Whether the engine stops generating when its client disconnects from a stream, or from a whole answer. */
+  /**
+   * Whether the engine stops generating when its client disconnects: for an answer that is streamed, and for one that
+   * is not (`whole`).
+   */
   stopsForLeaver: { streamed: boolean; whole: boolean };
-  /** The engine's metrics of waiting requests, of the share of its cache in use, and of the tokens generated. */
+  /**
+   * The names of the engine's metrics for waiting requests, for the share of its cache in use, and for the tokens
+   * generated.
+   */
   load: { waiting: readonly string[]; cache: readonly string[]; generated: readonly string[] };
-  /** The features of the engine's text completions. `infill`: a request with a suffix has another path and form. */
+  /**
+   * The features of the engine's text completions, which have a prompt and no messages. `infill`: a request with a
+   * suffix is sent to another path, in another form.
+   */
   completions: { suffix: "passed" | "infill" | "none"; echo: boolean; logprobs: boolean };
   /** The sampling fields beyond the contract that the engine's chat completions accept. */
   sampling: readonly SamplingField[];
@@ -76,10 +110,16 @@ export interface Signs {
 export const reasoningFields = ["reasoning_content", "reasoning"] as const;
 export type ReasoningField = (typeof reasoningFields)[number];
 
-/** `failed`: the generation broke off. `unfinished`: the answer has not ended, as if the field were null. */
+/**
+ * `failed`: the generation broke off. `unfinished`: the engine's word means that the answer has not ended, as if the
+ * field were null.
+ */
 export type FinishReason = StopReason | "failed" | "unfinished";
 
-/** The field of an opaque value: a string of a call, or a list of the message or delta, whose pieces are joined. */
+/**
+ * A field that holds an opaque value. `call`: a string on a tool call. `message`: a list on the message or the delta,
+ * whose pieces are joined.
+ */
 export interface CarriedField {
   kind: "call" | "message";
   path: readonly string[];
@@ -123,13 +163,19 @@ export type CountPlaces = Readonly<Record<keyof ReportedValues, readonly (readon
 export interface Refusals {
   /** The message says that the input is longer than the context. */
   tooLong: readonly RegExp[];
-  /** Patterns whose first group is the input's token count. Lower bounds ("at least") don't match. */
+  /**
+   * Patterns whose first group is the input's token count in a message of `tooLong`. Lower bounds ("at least") don't
+   * match.
+   */
   inputTokens: readonly RegExp[];
   /** Patterns of a lower bound of the input's token count, from an engine that stops counting at its limit. */
   inputTokensAtLeast: readonly RegExp[];
   /** Patterns of the context's length in a message of `tooLong`. */
   contextTokens: readonly RegExp[];
-  /** The model failed to write the required output, such as a call. Matched with the error's code and message. */
+  /**
+   * The message says that the model failed to write the required output, such as a tool call; another attempt may
+   * succeed. Matched with the error's code and message.
+   */
   failed: readonly RegExp[];
   /** The message says that the engine cannot enforce a schema or a grammar of the request. */
   format: readonly RegExp[];
@@ -141,7 +187,10 @@ export interface Refusals {
   otherwise: readonly { status: number; words: RegExp; means: number }[];
   /** The message of a 500 from an engine that could not read a field of the request. */
   unread: readonly { words: RegExp; param: string }[];
-  /** The subjects of refusals: the client's error names the `thing` of the first entry that matches. */
+  /**
+   * The subjects of refusals. The client's error names the `thing` of the first entry whose `words` match the engine's
+   * message.
+   */
   things: readonly { words: RegExp; thing: string }[];
   /** Sentences that clients may read, with holes for numbers, paths of fields and the model (engine-sentence.ts). */
   sentences: readonly string[];

@@ -74,7 +74,10 @@ const generic: Row = {
 /** The fields that the rows of engines that operators run themselves have in common. */
 const own: Row = { ...generic, carries: [], strips: ["cache_control.ttl", "thinking.empty"] };
 
-/** The fields that hosted services have in common: they offer no metrics, and refuse reasoning of other engines. */
+/**
+ * The fields that the rows of hosted services have in common. Somebody other than the operator runs these services: they offer no
+ * metrics, and refuse the reasoning of other engines.
+ */
 const hosted: Row = {
   ...generic,
   reasoning: { ...generic.reasoning, out: [] },

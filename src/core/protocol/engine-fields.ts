@@ -1,13 +1,21 @@
 /**
- * The fields that engines add to chat completions, and those of other protocols. A client may send one that the model
- * lists in `extra_params`, but none that decides what the service has to decide (docs/configuration.md). Pure.
+ * The fields that engines add to chat completions (vLLM 0.32, SGLang, llama.cpp's server), and the fields of other
+ * protocols. A client may send such a field if the model lists it in `extra_params`. If it is not listed, the error
+ * tells the client that it could be. Some fields may never be listed, because with them a client would decide what the
+ * service has to decide. Rules: docs/configuration.md. Pure.
  */
 
-/** Sampling fields that most engines accept. `sluice init` lists those of the engine in `extra_params`. */
+/**
+ * Sampling fields that most engines accept. `sluice init` writes those that the engine accepts into the model's
+ * `extra_params`.
+ */
 export const samplingFields = ["top_k", "min_p", "repetition_penalty", "chat_template_kwargs"] as const;
 export type SamplingField = (typeof samplingFields)[number];
 
-/** The fields that no model may list in `extra_params`, grouped by what a client could do with them. */
+/**
+ * The fields that no model may list in `extra_params`, grouped by what a client could do with them. They are fields of
+ * engines' chat completions, and of the engines' other protocols.
+ */
 const reasons = byName({
   "changes how much is generated, which the service limits and counts":
     "best_of echo ignore_eos length_penalty max_length max_new_tokens max_output_tokens max_tokens_to_sample " +
@@ -25,7 +33,10 @@ const reasons = byName({
   "runs code of the client in the engine": "custom_logit_processor",
 });
 
-/** The reason why no model may list the field in `extra_params`, as the end of a sentence; undefined if models may. */
+/**
+ * The reason why no model may list the field in `extra_params`, to follow the field's name in a sentence ("'best_of'
+ * …"); undefined if models may list it.
+ */
 export function whyNotExtra(name: string): string | undefined {
   return reasons.get(name);
 }
@@ -59,12 +70,17 @@ function byName(table: Readonly<Record<string, string>>): ReadonlyMap<string, st
   return new Map(Object.entries(table).flatMap(([key, names]) => names.split(" ").map((name) => [name, key] as const)));
 }
 
-/** Fields of other protocols without an equivalent, which would look like misspelled fields of chat completions. */
+/**
+ * Fields of other protocols that have no equivalent in chat completions but are spelled nearly like one of its fields.
+ */
 const strangers: ReadonlySet<string> = new Set(["models", "speed"]);
 
 const listing = "Remove it, or ask whoever runs the service to list it in the model's 'extra_params'";
 
-/** Explains a field of other protocols or of engines, as the end of a sentence; undefined for any other field. */
+/**
+ * The explanation of a field that only other protocols have, to follow the field's name in a sentence ("'top_k' …");
+ * undefined if no protocol has the field.
+ */
 export function fieldElsewhere(name: string): string | undefined {
   const use = instead.get(name);
   if (use) return `is not a field of chat completions. Use ${use} instead`;

@@ -1,4 +1,9 @@
-/** Writes tool choices and efforts for OpenAI's protocols; refuses what is beyond limits, and drops nothing. Pure. */
+/**
+ * Writes the choice of tools and the reasoning effort for engines of both OpenAI protocols.
+ *
+ * Refuses a request with more tools, turns, stop texts or longer names than its engine takes, or than any request may
+ * have. Nothing is dropped to make it fit. Pure.
+ */
 
 import { Fault } from "../inference/fault.ts";
 import {
@@ -89,7 +94,10 @@ function tooMany(param: string, most: number, what: string, count: number): Faul
   return new Fault("invalid_value", `'${param}' must have at most ${most} ${what}, but has ${count}.`, { param });
 }
 
-/** For each list of tools, the bounds that its names satisfied, because the check runs before each attempt. */
+/**
+ * For each list of tools, the bounds that its names were found to satisfy. The check runs before each attempt, and need
+ * not read the same names again.
+ */
 const satisfied = new WeakMap<readonly Tool[], Dialect["bounds"]>();
 
 export function beyondBounds(
@@ -129,13 +137,19 @@ function beyond(param: string, takes: string, has: string): Fault {
   return new Fault("unsupported_feature", message, { param });
 }
 
-/** The refusal of a feature that the engine's protocol cannot express, and that would change the answer. */
+/**
+ * The refusal of a feature that an engine's protocol cannot express. Leaving the feature out would change the answer,
+ * so the request is refused, and the refusal names the feature.
+ */
 export function unsupportedByEngine(feature: string, param: string): Fault {
   const message = `The model's engine does not support ${feature}, which '${param}' asks for. Remove the field, or choose another model.`;
   return new Fault("unsupported_feature", message, { param });
 }
 
-/** The refusal of penalties and of a logit bias, for which Messages and Responses have no fields. */
+/**
+ * The refusal of penalties and of a logit bias, for which Messages and Responses have no fields; null if the request
+ * has neither.
+ */
 export function refusedTuning({ frequencyPenalty, presencePenalty, logitBias }: Sampling): Fault | null {
   if (frequencyPenalty) return unsupportedByEngine("penalties", "frequency_penalty");
   if (presencePenalty) return unsupportedByEngine("penalties", "presence_penalty");

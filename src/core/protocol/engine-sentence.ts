@@ -1,4 +1,7 @@
-/** Sentences of engines that clients may read: only numbers and paths of fields can fill their holes. Pure. */
+/**
+ * Sentences of engines that clients may read: patterns with named holes, which only numbers and paths of fields can
+ * fill. All other text of an engine is shown to operators only. Pure.
+ */
 import type { Protocol } from "../inference/request.ts";
 import type { Refusals } from "./dialect.ts";
 import { type FieldNamer, fieldIn, type NamedField } from "./fields.ts";

@@ -1,6 +1,7 @@
 /**
- * An engine's own text of a refusal, for operators: short, on one line, without credentials, and with nothing between
- * quotes but names of fields, because engines quote what callers wrote. Pure.
+ * An engine's own text of a refusal, or of an error inside its answer, for operators who read the request's record: short,
+ * on one line, without credentials, and with nothing between quotes but names of fields, because engines quote what
+ * callers wrote. Pure.
  */
 import { masked } from "../inference/masked.ts";
 import { isFieldName } from "./fields.ts";
@@ -22,5 +23,8 @@ export function unquoted(message: string): string {
   return safe.trim().slice(0, characters_max);
 }
 
-/** A text from an opening quotation mark to a closing one, or to the end. An apostrophe inside a word is no mark. */
+/**
+ * A text from an opening quotation mark to the next closing one, or to the end. An apostrophe inside a word is not a
+ * mark.
+ */
 const quoted = /(?<!\w)(['"`“‘«])((?:[^'"`”’»\\]|\\.|(?<=\w)'(?=\w))*)(?:['"`”’»]|$)/g;

@@ -51,7 +51,10 @@ const moreFields: ReadonlySet<string> = new Set(
 
 export type FieldNamer = (path: unknown) => NamedField | undefined;
 
-/** Makes the reader of an engine's path. It withholds a field that no request has, which might reveal the engine. */
+/**
+ * Makes the function that reads the path of a field which an engine named: undefined unless the path begins with a
+ * field that requests may have, because another path might reveal the engine.
+ */
 export function fieldNamer(engineProtocol: Protocol, contract: { properties: object }): FieldNamer {
   return (path) => {
     const param = textOf(path).replace(/\.(\d+)/g, "[$1]");

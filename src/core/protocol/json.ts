@@ -15,7 +15,9 @@ export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The entry of a table under a name from outside. Inherited properties such as `constructor` don't count. */
+/**
+ * The entry of a table under a name that comes from outside. Inherited properties such as `constructor` don't count.
+ */
 export function entryOf<Value>(table: Readonly<Partial<Record<string, Value>>>, name: string): Value | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
@@ -30,7 +32,10 @@ export function valueAt(object: JsonObject, path: readonly (string | number)[]):
   return value;
 }
 
-/** The fields without those that are null or undefined: in a protocol, both mean the same as an absent field. */
+/**
+ * The fields without those that are null or undefined. In a protocol a field may be null or left out; in the
+ * protocol-neutral form it is left out. Spread the result into the object to which the fields belong.
+ */
 export function compact<Fields extends object>(fields: Fields): Compact<Fields> {
   const kept: Compact<Fields> = {};
   for (const name in fields) {

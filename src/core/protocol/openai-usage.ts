@@ -1,10 +1,17 @@
-/** Reads what engines of OpenAI's protocols report, by their dialects (docs/engines.md, What engines report). */
+/**
+ * Reads the usage and the log probabilities that engines of both OpenAI protocols report. Engines differ in the place
+ * of the usage and in the names of its counts; the rows of their dialects name both (docs/engines.md, What engines
+ * report).
+ */
 import type { TokenLogprob } from "../inference/event.ts";
 import type { FieldPath, UsageRow } from "./dialect.ts";
 import { isGiven, isObject, type JsonObject, textOf, valueAt } from "./json.ts";
 import { isCount, plainCount, type Report, type ReportedValues, reportOf } from "./report.ts";
 
-/** The usage in a reply or chunk; null if it has neither an input nor an output count. 0 is a count, too. */
+/**
+ * The usage report in a complete reply or in a chunk; null if it has neither an input nor an output count. A count of 0
+ * is a count, too.
+ */
 export function usageReported(wire: JsonObject, row: UsageRow, protocol: "chat" | "responses"): Report | null {
   let usage: unknown;
   for (const path of row.objects) if (!isObject(usage)) usage = valueAt(wire, path);
@@ -50,7 +57,10 @@ function withCached(values: ReportedValues, total: unknown): ReportedValues {
   return isProved ? { ...values, prompt: prompt + apart } : values;
 }
 
-/** Adds reasoning to the output if the engine counts it apart, which only the total shows (xAI, Gemini). */
+/**
+ * Adds reasoning to the output if the engine counts it apart from the output. Only the total shows this. xAI also
+ * reports the number of reasoning tokens; Gemini does not.
+ */
 function withReasoning(values: ReportedValues, total: unknown): ReportedValues {
   const { prompt, output, reasoning } = values;
   if (!isCount(total) || !isCount(prompt) || !isCount(output)) return values;
@@ -78,8 +88,9 @@ function logprobOf(value: JsonObject) {
 }
 
 /**
- * The log probabilities of the text: the last run of tokens that spells it, since engines may also send those of
- * reasoning and markers. All, if no run spells it, as when the text has half a character.
+ * The log probabilities of the answer's text. An engine may also send those of its reasoning and of its markers, so the
+ * last run of tokens that spells the text is taken. All are returned if no run spells it, as when the text has half a
+ * character.
  */
 export function ofText(tokens: TokenLogprob[], text: string): TokenLogprob[] {
   if (tokens.length === 1 && tokens[0]!.token === text) return tokens;

@@ -16,7 +16,10 @@ export function saysContextIsExceeded(error: JsonObject, { tooLong }: Refusals):
   return tooLong.some((words) => words.test(message));
 }
 
-/** The lengths of input and context that the engine's error names. Counts that include the output are ignored. */
+/**
+ * The lengths of the input and of the context that the engine's error names. Counts that include the output are
+ * ignored.
+ */
 export function saidOverflow(error: JsonObject, said: Refusals): SaidOverflow {
   const message = headOf(error);
   const found = (words: readonly RegExp[]) => words.map((one) => one.exec(message)?.[1]).find(Boolean);

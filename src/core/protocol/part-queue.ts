@@ -1,8 +1,9 @@
 /**
- * Puts the parts of an answer one after the other, because clients can act only on one open part, and engines
- * interleave fragments of calls. The part that began first passes as it comes; the others wait for its end. A part's
- * frames differ only in their delta, so each is made from the text around it (docs/design/protocols.md, Deltas as
- * frames).
+ * Puts the parts of an answer one after the other. In the events of an answer, several parts may be open at a time,
+ * because engines interleave the fragments of tool calls. Clients can act only on one open part. The part that began
+ * first passes as it comes; the others wait, and each follows when those before it have ended. A part's frames differ
+ * only in their delta, so each frame is made from the unchanging text around the delta (docs/design/protocols.md,
+ * Deltas as frames).
  */
 import type { InferenceEvent, PartDelta, PartHead } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
@@ -16,7 +17,9 @@ export interface AroundDelta {
   after: string;
 }
 
-/** The frame around the message's delta, which has to be empty, and the last empty string in the message. */
+/**
+ * The frame around the delta of this message. The message's delta must be empty, and be the last empty string in it.
+ */
 export function aroundDelta(message: SseMessage): AroundDelta {
   const frame = encodeSse(message);
   const at = frame.lastIndexOf('""');
@@ -31,7 +34,9 @@ interface Part {
   input: ToolInput | null;
 }
 
-/** Takes events in any order of the grammar (inference/event.ts), and returns those that can be written now. */
+/**
+ * Takes events in any order that the grammar of inference/event.ts allows, and returns those that can be written now.
+ */
 export class PartQueue {
   /** The open parts in order of their beginning. The events of the first part are returned as they come. */
   #parts: Part[] = [];
@@ -64,7 +69,10 @@ export class PartQueue {
     }
   }
 
-  /** Takes a delta that can be written at once and alone. Else returns false, and leaves the delta for `push`. */
+  /**
+   * Takes a delta that can be written at once and alone. Returns false, and takes nothing, if the delta has to wait or
+   * may release other parts; then call `push` with it.
+   */
   takes({ index, delta }: PartDelta): boolean {
     const first = this.#parts[0];
     if (first?.index !== index || first.input?.mayEnd(delta)) return false;
@@ -90,12 +98,18 @@ export class PartQueue {
   }
 }
 
-/** Detects the end of a call's arguments. Null for a custom tool, whose plain text no brace ends. */
+/**
+ * The detector of the end of a call's arguments. Null for a custom tool: its arguments are plain text, which no brace
+ * ends.
+ */
 function inputOf(head: PartHead): ToolInput | null {
   return head.kind === "tool-call" && !head.custom ? new ToolInput() : null;
 }
 
-/** Keeps a delta that has to wait, joined to the delta before it unless one of the two has log probabilities. */
+/**
+ * Keeps a delta that has to wait. It is joined to the delta before it, unless one of the two has log probabilities,
+ * which must stay with their own text.
+ */
 function hold({ held }: Part, event: PartDelta): void {
   const last = held.at(-1);
   if (last?.type === "part-delta" && !event.logprobs && !last.logprobs)
@@ -128,7 +142,9 @@ export abstract class FrameWriter {
   }
 }
 
-/** The methods `end` and `heartbeat` of an encoder. `fail` writes the fault of events that stopped without an end. */
+/**
+ * Makes the methods `end` and `heartbeat` of an encoder. `fail` writes the fault if the events stopped without an end.
+ */
 export function endOf(writer: FrameWriter, fail: (fault: Fault) => void): Pick<StreamEncoder, "end" | "heartbeat"> {
   return {
     end() {

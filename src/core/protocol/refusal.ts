@@ -12,7 +12,10 @@ import type { FieldNamer, NamedField } from "./fields.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "./json.ts";
 import { headOf, saidOverflow, saysContextIsExceeded } from "./overflow.ts";
 
-/** The fault, with the engine's own text for the record. `error`: from `errorOf`. `blamed`: the field at fault. */
+/**
+ * The fault, with the engine's own text for the record. `error`: the result of `errorOf`. `blamed`: the field that the
+ * engine blames.
+ */
 export function refusalFault(
   status: number,
   error: JsonObject,
@@ -100,7 +103,10 @@ function engineFailure(code: FaultCode, message: string, cause: unknown, retryAf
   return new Fault(code, message, { retryAfterSeconds, cause });
 }
 
-/** The `retry-after` of a fault that the operator has to correct: above a minute, clients don't silently try again. */
+/**
+ * The `retry-after` of a fault that the operator has to correct. Above a minute, clients report the fault instead of
+ * trying again silently.
+ */
 const misconfigured_s = 120;
 
 /** The error in an engine's body: `{error: {…}}`, `{error: "…"}`, `{detail: …}`, `{object: "error", message}`, or text. */
@@ -129,7 +135,10 @@ export function answerCutShort(missing: string): Fault {
   return engineFailure("upstream_unavailable", "The model's engine ended its answer early. Please try again.", cause);
 }
 
-/** The status of an error inside an answer of OpenAI's protocols: its own, or that of its code or type, or else 500. */
+/**
+ * The HTTP status of an error inside an answer of one of OpenAI's protocols: in its `code` or `status`, else that of its
+ * code or of its type, else 500.
+ */
 export function statusWithin(error: JsonObject): number {
   const status = [error.code, error.status].map(Number).find((number) => number >= 400 && number < 600);
   return status ?? entryOf(statuses, textOf(error.code)) ?? entryOf(statuses, textOf(error.type)) ?? 500;

@@ -1,7 +1,8 @@
 /**
- * Parts of a request without which an engine that refuses them can still answer: fields that Sluice adds (a summary,
- * reasoning and opaque values of earlier answers), and proofs of reasoning (signatures, encrypted reasoning) that
- * another engine may have made. Without a part that a refusal names, the request is sent again. Pure.
+ * Parts of a request that an engine may refuse, and without which it can still answer: fields that Sluice adds to what
+ * the caller asked for (a summary, and reasoning and opaque values of earlier answers), and proofs of reasoning
+ * (signatures, encrypted reasoning), which another engine may have made. If a refusal names such a part, the request is
+ * sent again without it. Pure.
  */
 import type { AssistantPart, InferenceRequest, ReasoningPart, Turn } from "../inference/request.ts";
 import { isCarried } from "./carried.ts";
@@ -15,7 +16,10 @@ interface Asked {
   dialect: Dialect;
 }
 
-/** The dialect or the request without the part that the refusal names; null if no such part can be left out. */
+/**
+ * The dialect or the request without the part that the refusal names; null if the refusal names no part that can be
+ * left out.
+ */
 export function withoutRefused(asked: Asked, status: number, body: unknown): Partial<Asked> | null {
   if (status !== 400 && status !== 422) return null;
   const error = errorOf(body);
@@ -39,15 +43,18 @@ function withoutField({ dialect, request: { turns, reasoning } }: Asked, said: s
   return { ...dialect, reasoning: { ...dialect.reasoning, out }, carries };
 }
 
-/** Matches the words in which engines ask for a field, as DeepSeek does for reasoning beside calls. */
+/**
+ * Matches the words in which engines ask for a field, such as DeepSeek for the reasoning of a conversation with tools.
+ */
 const saysMissing = /\bmissing\b|\brequired\b|\bmust be (?:passed|provided)\b/i;
 
 /** Matches the words in which engines refuse proofs of reasoning. */
 const namesProof = /\bsignature\b|encrypted[ _]content|\bdata\b.{1,3} in .{1,2}redacted_thinking/i;
 
 /**
- * The request without the proofs before the model's last turn, or, if there are none, without those of that turn; null
- * if no turn has any. Engines that sign reasoning require one before a call whose result follows.
+ * The request without the proofs of reasoning in the turns before the model's last turn. If only the last turn has
+ * proofs, those are removed; null if no turn has any. The last turn's proofs are kept at first, because engines that
+ * sign reasoning require one before a call whose result follows, and have most likely made it themselves.
  */
 function withoutProofs(request: InferenceRequest): InferenceRequest | null {
   const { turns } = request;

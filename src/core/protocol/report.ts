@@ -1,6 +1,7 @@
 /**
- * Turns an engine's report into usage. A half (input or output) without valid counts is 0, and rejected with the
- * engine's own values. src/core/usage/report.ts decides whether valid counts are plausible.
+ * Turns an engine's report into usage. A half of the report (input or output) whose counts are not valid is 0 in the
+ * usage, and is marked as rejected with the engine's own values. Whether valid counts are plausible is decided in
+ * src/core/usage/report.ts.
  */
 import type { RejectedReport, ReportFlaw, ReportFlaws, Usage } from "../inference/usage.ts";
 import { isGiven } from "./json.ts";
@@ -13,7 +14,10 @@ export interface Report {
   rejected?: RejectedReport;
 }
 
-/** The report; null if it has neither prompt nor output. `inclusive`: the prompt includes cached and written tokens. */
+/**
+ * Makes the report; null if there is neither a prompt nor an output count. `inclusive`: whether the prompt includes
+ * cached and written tokens.
+ */
 export function reportOf(values: ReportedValues, { inclusive }: { inclusive: boolean }): Report | null {
   if (!isGiven(values.prompt) && !isGiven(values.output)) return null;
   const [prompt, cached, written, output, reasoning] = [

@@ -1,12 +1,16 @@
 /**
- * Rules between the fields of a body. What JSON Schema can express is declared once, as a `Relation`: the contract
- * publishes its schema, and the validator checks its rules, which explain a violation better.
- * test/core/http/accepted.test.ts compares the two.
+ * Rules between the fields of a body. The first violation in document order is reported. A rule that JSON Schema can
+ * express is declared once, as a Relation with a schema and with rules. The contract publishes the schema. The
+ * validator checks the rules, which explain a violation better than a schema can. test/core/http/accepted.test.ts
+ * compares the two.
  */
 import { isGiven } from "./json.ts";
 import { type Violation, violationFault } from "./violation.ts";
 
-/** Returns the violation of the body, or null. It counts as being at the rule's field, in document order. */
+/**
+ * Returns the violation of the body, or null. In the document order of violations, the violation counts as being at the
+ * rule's field.
+ */
 export type Rule<Body> = (body: Body) => Violation | null;
 export type Rules<Body> = readonly [field: keyof Body & string, rule: Rule<Body>][];
 
@@ -27,7 +31,10 @@ export function obeying<Body extends object>(body: Body, rules: Rules<Body>): Bo
 
 // ---- rules that the contract publishes -------------------------------------------------------------------------------
 
-/** A rule about a field, as rules and as a schema of objects that have the field, even with the value null. */
+/**
+ * A rule about a field, in two forms: as a schema, and as rules for the validator. `schema` applies to the whole
+ * object, if the object has `field`, even with the value null.
+ */
 export interface Relation<Field extends string> {
   field: Field;
   schema: Readonly<Record<string, unknown>>;
@@ -54,7 +61,10 @@ export function requires<Field extends string>(field: Field, other: Field, value
   };
 }
 
-/** A relation: at most one of the fields may be given. The violation is at the one that comes second in the body. */
+/**
+ * A relation: at most one of the two fields may be given. The violation is reported at the field that comes second in
+ * the body.
+ */
 export function excludes<Field extends string>(older: Field, newer: Field): Relation<Field> {
   const later = (field: Field, other: Field): Rule<Partial<Record<Field, unknown>>> => {
     const message = `'${field}' and '${other}' cannot be combined. Send only one of them ('${newer}' is the newer name).`;
@@ -75,7 +85,10 @@ export function excludes<Field extends string>(older: Field, newer: Field): Rela
   };
 }
 
-/** A relation: `schema` applies to each item of the array `field`. Checks of the shape explain its violations. */
+/**
+ * A relation: `schema` applies to each item of the array `field`. The schema validator itself explains violations, so
+ * there is no rule.
+ */
 export function eachItem<Field extends string>(field: Field, schema: object): Relation<Field> {
   return { field, schema: { properties: { [field]: { items: schema } } }, rules: [] };
 }
@@ -98,7 +111,10 @@ export function rulesOf<Field extends string>(relations: readonly Relation<Field
   return relations.flatMap(({ rules }) => rules) satisfies Rules<Partial<Record<Field, unknown>>>;
 }
 
-/** The contract's schemas. With an `allOf` or a `oneOf` instead, generators of clients would write other types. */
+/**
+ * The schemas of these relations, for the contract. Generators of clients ignore `dependentSchemas`, whereas an `allOf`
+ * or a `oneOf` would change the types that they write.
+ */
 export function published(relations: readonly Relation<string>[]) {
   return { dependentSchemas: Object.fromEntries(relations.map(({ field, schema }) => [field, schema])) };
 }

@@ -1,6 +1,7 @@
 /**
- * Extracts a call's arguments, one JSON object, from what engines write: nothing, blanks before it, surplus braces
- * after it, or something else. Its end is detected as it arrives, so that the call's block can end there.
+ * Extracts the arguments of a tool call, which are one JSON object. Engines may write nothing at all, blanks before the
+ * object, surplus braces after it, or something else; only the object is kept. The end of the object is detected while
+ * it arrives, so that a call's block can end there, and not only with the whole answer.
  */
 import { isObject, type JsonObject } from "./json.ts";
 
@@ -79,11 +80,16 @@ function objectIn(text: string): JsonObject | null {
   }
 }
 
-/** Matches an escape of half a surrogate pair, or more digits in a row than a number may hold exactly. */
+/**
+ * Matches a text with an escape of half a surrogate pair, or with more digits in a row than a number may hold exactly.
+ */
 const unusual = /\\u[dD][89a-fA-F]|\d{16}/;
 const manyDigits = /\d{16}/;
 
-/** A JSON reviver: a lone surrogate becomes U+FFFD, and numbers with many digits, such as ids, keep their digits. */
+/**
+ * A JSON reviver. It replaces a lone surrogate, which the model wrote as an escape, by U+FFFD, and keeps the digits of
+ * numbers such as long ids.
+ */
 function asWritten(_: string, value: unknown, { source = "" }: Written = {}): unknown {
   if (typeof value === "string") return value.toWellFormed();
   return typeof value === "number" && manyDigits.test(source) ? raw(source) : value;
@@ -92,7 +98,10 @@ function asWritten(_: string, value: unknown, { source = "" }: Written = {}): un
 /** A value that JSON.stringify writes as this text. */
 const raw = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
 
-/** Parses JSON, but numbers in the `input` of each call of Messages keep their digits, such as those of 64-bit ids. */
+/**
+ * Parses a body or an answer as JSON.parse does, but the numbers in the `input` of each call of Messages keep their
+ * digits, such as those of ids of 64 bits. A text without such numbers costs next to nothing more.
+ */
 export function parsedWithInputs(text: string): unknown {
   if (!text.includes(`"${callType}"`) || !manyDigits.test(text)) return JSON.parse(text);
   /** For each object and list, the members that are numbers with many digits, with their digits as written. */

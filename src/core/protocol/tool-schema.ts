@@ -1,7 +1,10 @@
 /** Adapts schemas of tools' arguments and of answers to engines that refuse what JSON Schema allows. Pure. */
 import { isObject, type JsonObject } from "./json.ts";
 
-/** The schema for engines that refuse a type other than `object`, no `properties`, and booleans as schemas. */
+/**
+ * The schema of a tool's arguments for engines that refuse a schema whose type is not `object`, an object without
+ * `properties`, and `true` or `false` in place of a schema.
+ */
 export function mended(schema: Readonly<JsonObject>): JsonObject {
   const sound = changed(schema, withoutBoolean) as JsonObject;
   const { type = "object", properties, ...rest } = sound;
@@ -10,7 +13,9 @@ export function mended(schema: Readonly<JsonObject>): JsonObject {
 
 type Kind = "one" | "listed" | "named";
 
-/** The keywords whose values are schemas: one, a list, or an object with a schema for each name. */
+/**
+ * The keywords whose values contain schemas: one schema, a list of schemas, or an object with a schema for each name.
+ */
 const kinds: Readonly<Record<string, Kind>> = {
   properties: "named",
   patternProperties: "named",
@@ -37,7 +42,10 @@ function changed(value: unknown, change: (schema: unknown) => unknown, as: Kind 
   return as === "one" ? change(inside) : inside;
 }
 
-/** Replaces `true` and `false`, except in `additionalProperties`, where all engines accept them. */
+/**
+ * The schemas that replace `true` and `false`. In `additionalProperties` the two stay, because all engines accept them
+ * there.
+ */
 const ofBoolean = new Map<unknown, JsonObject>([[true, {}]]).set(false, { not: {} });
 const withoutBoolean = (schema: unknown) => ofBoolean.get(schema) ?? schema;
 
@@ -45,7 +53,10 @@ const withoutBoolean = (schema: unknown) => ofBoolean.get(schema) ?? schema;
 
 const isOfObjects = ({ type, properties }: JsonObject) => properties !== undefined || [type].flat().includes("object");
 
-/** Whether OpenAI takes the schema as a strict one: all its objects are closed and require all their properties. */
+/**
+ * Whether OpenAI's services take the schema as a strict one: an object, in which each object is closed and requires all
+ * of its properties.
+ */
 export function isStrict(schema: Readonly<JsonObject>): boolean {
   let isSo = schema.type === "object";
   changed(schema, (one) => {
@@ -69,7 +80,10 @@ function isUnenforced([name, value]: [name: string, value: unknown]): boolean {
   return unenforced.test(name) || (name === "format" && !knownFormats.test(String(value)));
 }
 
-/** The schema for Anthropic's API: closed objects, no `oneOf`, and refused keywords only in the description. */
+/**
+ * The schema for Anthropic's API: objects are closed, `oneOf` becomes `anyOf`, and keywords that the API refuses are moved
+ * into the description.
+ */
 export function closed(schema: Readonly<JsonObject>): JsonObject {
   return changed(schema, (one) => {
     if (!isObject(one)) return one;

@@ -43,13 +43,18 @@ export const choiceWithoutTools = invalid(
   "requires callable 'tools'. Add tools, or remove 'tool_choice'.",
 );
 
-/** The violation of a feature that no engine gets. engine-options.ts refuses what only some engines lack. */
+/**
+ * The violation of a feature that this service supports with no engine. Features that only some engines lack are in
+ * engine-options.ts.
+ */
 export function notSupported(param: string, feature: string): Violation {
   const message = `This service does not support ${feature}, which '${param}' asks for. Remove the field, or change its value.`;
   return { code: "unsupported_feature", param, message };
 }
 
-/** A feature with the protocol's word for what to leave out: "web search ('web_search_call')". */
+/**
+ * A feature with the protocol's word for it, so that clients know what to leave out: "web search ('web_search_call')".
+ */
 export function featureNamed(feature: string, type: string): string {
   return feature.split(/\W+/).includes(type) ? feature : `${feature} ('${type}')`;
 }
@@ -85,7 +90,10 @@ function quoted(text: string, quote: string): string {
   return quote + escaped + quote;
 }
 
-/** Whether a text looks like a credential: a known prefix, or a long word of mixed cases and digits, or in hex. */
+/**
+ * Whether a text looks like a credential: it has a known prefix, or is a long word that mixes cases and digits or is
+ * hexadecimal.
+ */
 export function looksSecret(text: string): boolean {
   // Only the beginning is shown, and a string may have megabytes.
   const head = text.slice(0, 256);

@@ -33,7 +33,10 @@ function textsOf({ parts }: Turn): string[] {
 
 const end_codeUnits = 2048;
 
-/** The two ends of a text, and its length: long texts differ where the user's words begin or end. */
+/**
+ * The two ends of a text, and its length. Long texts differ at their ends, where the user's words begin or end, so the
+ * middle is not hashed.
+ */
 function ends(text: string): string {
   if (text.length <= 2 * end_codeUnits) return text;
   return `${text.length} ${text.slice(0, end_codeUnits)}${text.slice(-end_codeUnits)}`;
@@ -44,7 +47,10 @@ function numberOf(text: string, seed: number): number {
   return Number(BigInt.asUintN(53, BigInt(Bun.hash(text, seed))));
 }
 
-/** An organization's salt for an engine's prefix cache: organizations do not see each other's entries. */
+/**
+ * The salt that an organization's requests give to an engine's prefix cache. With different salts, organizations do not
+ * see each other's entries.
+ */
 export function saltOf(organizationId: string): string {
   return new Bun.CryptoHasher("sha256").update(`sluice prefix cache\n${organizationId}`).digest("base64url");
 }

@@ -29,7 +29,10 @@ export const nextAfter: Record<AttemptKind, Next> = {
   malformed: "other",
 };
 
-/** Attempts in which no engine did any work: another attempt multiplies no load, and is free of the retry budget. */
+/**
+ * The ends of attempts in which no engine did any work. Another attempt after such an end multiplies no load, and does
+ * not count against the retry budget.
+ */
 export const isFree: ReadonlySet<AttemptKind> = new Set<AttemptKind>(["unreachable", "too_long"]);
 
 /** If a full engine names a longer wait than this, the request is not sent to that engine again. */
@@ -53,7 +56,10 @@ export interface Failure {
   fault: Fault;
 }
 
-/** The last failure's fault; if that engine was only full, an earlier one's, or else the shortest wait for room. */
+/**
+ * The fault after several failures: the fault of the last failure, unless that engine was only full. If all engines
+ * were full, `retry-after` is the wait for the first of them to have room.
+ */
 export function combinedFault(failures: readonly Failure[]): Fault {
   const last = failures.at(-1)!;
   if (last.kind !== "busy") return last.fault;

@@ -1,6 +1,9 @@
 /**
- * Finds the model that a name means: an id or alias of the catalog, or a retired id; all code after this file knows
- * only the id. Defines the catalog in force, which is immutable: a reload makes a new one.
+ * Finds the model that a name means: an id or alias of the catalog, or an id that has been retired. A request may use
+ * any of them; all code after this file knows only the id.
+ *
+ * Also defines the catalog in force: every active model and the engines that serve it. It is immutable; a reload makes
+ * a new one.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Model, ModelKind, Retirement } from "../inference/model.ts";
@@ -51,7 +54,10 @@ export interface Catalog {
   plans: ReadonlyMap<string, Plan>;
 }
 
-/** Returns the same object while nothing changes, since a request reads the catalog some five times. */
+/**
+ * Returns a function that makes the current catalog. While nothing changes, the function returns the same object, since
+ * a request reads the catalog some five times.
+ */
 export function latestCatalog(): (configured: Catalog, plans: Catalog["plans"]) => Catalog {
   let last: Catalog | null = null;
   return (configured, plans) => {
@@ -93,7 +99,10 @@ export function refusalAt(route: Route, request: InferenceRequest, codecOf?: Cod
   return codecAt(route, codecOf).request.refusal(request, route.upstream.dialect);
 }
 
-/** The codec for engines of a dialect, for operations that don't use the codec of the upstream's chat `protocol`. */
+/**
+ * Returns the codec for engines of a dialect. An operation passes such a function if it does not use the codec of the
+ * upstream's chat `protocol`.
+ */
 export type CodecOf = (dialect: Dialect | undefined) => UpstreamCodec;
 
 export function codecAt({ upstream }: Route, codecOf?: CodecOf): UpstreamCodec {
@@ -136,7 +145,10 @@ export function answeringModel(catalog: Catalog, name: string, now_ms: number): 
   return model;
 }
 
-/** As `answeringModel`, but also throws 403 if the key may not use the model. */
+/**
+ * Returns the model that answers requests for this name. Throws 404 if there is none, and 403 if the key may not use it.
+ * `now_ms` is since the epoch.
+ */
 export function allowedModel(
   catalog: Catalog,
   name: string,
@@ -175,7 +187,10 @@ function requireKind({ id, kind = "chat" }: CatalogModel, asked: ModelKind): voi
   );
 }
 
-/** The headers that announce the model's retirement, whether it is still served or not; none if it is not retired. */
+/**
+ * The headers that announce the retirement of the model with this name, whether it is still served or not; none if it
+ * is not retired.
+ */
 export function retirementHeadersOf(catalog: Catalog, name: string): Record<string, string> {
   const retirement = modelNamed(catalog, name)?.retirement;
   return retirement ? retirementHeaders(retirement) : noHeaders;
@@ -209,7 +224,10 @@ export interface AllowedModels {
   readonly membershipModels?: readonly string[] | null;
 }
 
-/** A key's lists may name the model's id or an alias: they may have been made when the alias was the id. */
+/**
+ * Whether a key may use the model. Its lists may name the model's id or an alias: they may have been made when the alias
+ * was the id.
+ */
 export function isAllowed({ id, aliases = [] }: CatalogModel, key: AllowedModels): boolean {
   const isIn = (list: readonly string[]) => list.includes(id) || aliases.some((alias) => list.includes(alias));
   return [key.models, key.membershipModels ?? null].every((list) => list === null || isIn(list));

@@ -24,7 +24,9 @@ interface Seeking {
   tokens: number;
 }
 
-/** How many times its share of the load a route may have. Beyond that, its own sessions leave it, too. */
+/**
+ * A route may have this many times its share of the load. Beyond that, even its own sessions are sent to other routes.
+ */
 export const bound = 1.25;
 
 /** A deviation of a route's load from its share by up to this many standard deviations counts as chance. */
@@ -62,7 +64,10 @@ export function foremost(routes: readonly Route[]): readonly Route[] {
   return pool.filter((route) => route.priority === best);
 }
 
-/** The routes whose context holds this many tokens, or else those with the largest: the engine then decides. */
+/**
+ * The routes whose context holds this many tokens; if there are none, those with the largest context: the engine then
+ * decides.
+ */
 export function fitting(routes: readonly Route[], tokens: number, contextOf: (route: Route) => number): Route[] {
   const fits = routes.filter((route) => contextOf(route) >= tokens);
   if (fits.length > 0) return fits;
@@ -115,7 +120,10 @@ function drawn(routes: readonly Route[], draw: number): Route | null {
   return routes.at(-1) ?? null;
 }
 
-/** `sessionsNew`: 1 if the request begins a session, 0 if its session is counted already. */
+/**
+ * Makes the functions that tell whether one of these routes has room. `sessionsNew`: 1 if the request begins a session,
+ * 0 if its session is counted already.
+ */
 function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, burdenOf: (route: Route) => Burden) {
   const sum = (value: (route: Route) => number) => routes.reduce((total, route) => total + value(route), 0);
   const weights = sum(({ weight }) => weight);
@@ -124,19 +132,28 @@ function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, b
   const sessions = sum((route) => burdenOf(route).sessions) + sessionsNew;
   const shareOf = ({ weight }: Route) => (weights === 0 ? 1 / routes.length : weight / weights);
   return {
-    /** Whether the route's load is within `bound` times its share, with chance: else no session would stay at home. */
+    /**
+     * Whether the route's load is within `bound` times its share. Deviations by chance are allowed: otherwise no
+     * session would stay at home.
+     */
     isFree(route: Route): boolean {
       const busy = burdenOf(route).tokens;
       const share = shareOf(route);
       const mean = inFlight * share;
       return busy === 0 || busy + tokens <= bound * mean + deviations * Math.sqrt(mean * usual * (1 - share));
     },
-    /** Whether the route with one more session is within `bound` times its share: true for at least one route. */
+    /**
+     * Whether the route with one more session is within `bound` times its share of sessions. This is true for at least
+     * one route.
+     */
     hasPlace: (route: Route) => burdenOf(route).sessions < Math.ceil(bound * sessions * shareOf(route)),
   };
 }
 
-/** Weighted rendezvous hashing: if a route is lost, only its sessions move, spread evenly over the others. */
+/**
+ * The rank of a route for a key, by weighted rendezvous hashing: each key has its own order of routes, so that when a
+ * route is lost, only its sessions move, spread evenly over the others.
+ */
 function distance(key: number, route: Route): number {
   const hash = Number(BigInt.asUintN(32, BigInt(Bun.hash(identityOf(route), key))));
   return -Math.log((hash + 1) / (2 ** 32 + 1)) / (route.weight || 1e-9);
@@ -151,7 +168,9 @@ export interface Visit {
 
 export interface Pool {
   choose(routes: readonly Route[], visit: Visit, draw: () => number): Route | null;
-  /** `hasPeers`: there were several routes to choose from, so the request's session gets a home. */
+  /**
+   * Counts a request that is sent. `hasPeers`: there were several routes to choose from, so its session gets a home.
+   */
   begun(route: Route, visit: Visit, hasPeers: boolean, now_ms: number): void;
   /** Counts the end of the request. Called once. */
   ended(route: Route, visit: Visit): void;

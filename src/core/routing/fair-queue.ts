@@ -100,7 +100,10 @@ export class FairQueue<One extends Claim> {
     this.remove(ticket);
   }
 
-  /** The same request stays the next until it is taken, unless an organization that had none waiting adds one. */
+  /**
+   * The next request. The same request stays the next until it is taken, unless an organization that had none waiting
+   * adds one.
+   */
   next(): Ticket<One> | null {
     const level = this.#levels.find(({ waiting }) => waiting > 0);
     if (!level) return null;
@@ -152,7 +155,10 @@ export class FairQueue<One extends Claim> {
     return this.#flows.get(organizationId)?.waiting.length ?? 0;
   }
 
-  /** The weights of all waiting organizations ÷ this one's: the tokens that are served for each token of this one. */
+  /**
+   * The sum of the weights of all waiting organizations, divided by the weight of this one. While all of them wait,
+   * this many tokens are served for each token of this one.
+   */
   turnsTo({ organizationId, share }: Claim): number {
     const own = this.waitingOf(organizationId) > 0 ? 0 : share.weight;
     return (this.#weights + own) / share.weight;

@@ -1,8 +1,12 @@
 /**
- * The circuit breaker of a route: opens after several failures in a row, or when a share of the latest attempts failed.
- * After a probation it lets one request at a time through as a probe, which shows whether the engine has recovered.
- * Pure: a state and an event give the next state. Also keeps the health of all routes, as this process alone knows it,
- * and compares how soon the routes of a model begin to answer.
+ * The circuit breaker of a route: decides from the results of attempts whether the route may be tried. It opens after
+ * several failures in a row, or when a share of the latest attempts failed. After a probation it lets one request at a
+ * time through as a probe, which shows whether the engine has recovered. Pure: a state and an event give the next
+ * state.
+ *
+ * Also keeps the health of all routes, as this process alone knows it: nodes do not exchange it.
+ *
+ * Also compares how soon the routes of a model begin to answer. Pure.
  */
 import type { AttemptKind } from "../upstream/attempt.ts";
 import { endpointOf } from "../upstream/target.ts";
@@ -13,20 +17,31 @@ export interface Breaker {
   state: "closed" | "open" | "half-open";
   /** The number of failures in a row, while the breaker is closed. */
   failures: number;
-  /** The latest attempts, while the breaker is closed: one bit each, the latest in the lowest bit, 1 for a failure. */
+  /**
+   * The results of the latest attempts, while the breaker is closed: one bit for each attempt, the latest in the lowest
+   * bit, 1 for a failure.
+   */
   history: number;
   seen: number;
   /** How long the breaker stays open the next time. */
   probation_ms: number;
-  /** When the breaker last opened, or let a probe through. The results of earlier attempts are ignored. */
+  /**
+   * When the breaker last opened, or last let a probe through. The results of attempts that began earlier are ignored.
+   */
   since_ms: number;
-  /** No request passes before this time, set when the breaker opens or a full engine names a time to wait. */
+  /**
+   * No request is let through before this time. It is set when the breaker opens, and when a full engine names a time
+   * to wait.
+   */
   restUntil_ms: number;
 }
 
 /** The number of failures in a row that opens a breaker. */
 const failures_max = 3;
-/** A breaker also opens when half of the last `history_max` attempts failed, of at least `history_min`. */
+/**
+ * A breaker also opens when half of the latest attempts failed. The last `history_max` attempts count, and there must
+ * be at least `history_min`.
+ */
 const history_max = 20;
 const history_min = 10;
 export const probation_ms_min = 1_000;
@@ -52,7 +67,10 @@ interface End {
   retryAfter_ms?: number;
 }
 
-/** The meaning of each result of an attempt for the engine's health. */
+/**
+ * The meaning of each result of an attempt for the engine's health. `nothing`: the result says nothing about the
+ * health.
+ */
 const says: Record<EndKind, "ill" | "alive" | "nothing"> = {
   answered: "alive",
   empty: "ill",
@@ -108,7 +126,10 @@ export function ended(breaker: Breaker, end: End, begun_ms: number, now_ms: numb
   }
 }
 
-/** After a successful health check, an open breaker lets its probe through; the next probation is no shorter. */
+/**
+ * The state after a health check has succeeded again. An open breaker lets its probe through at once; the next
+ * probation does not become shorter.
+ */
 function checked(breaker: Breaker, now_ms: number): Breaker {
   if (breaker.state !== "open") return breaker;
   return { ...breaker, restUntil_ms: Math.min(breaker.restUntil_ms, now_ms) };
@@ -140,7 +161,10 @@ export interface Health {
   begun(route: Route, now_ms: number): void;
   /** Records the end of an attempt that began at `begun_ms`. */
   ended(route: Route, end: End, begun_ms: number, now_ms: number): void;
-  /** `taken_ms`: the time to the answer's beginning, less what the request's size explains. `routes`: the model's. */
+  /**
+   * Records how long a route took to begin its answer, beyond what the request's size explains (`taken_ms`). `routes`:
+   * all routes of the model.
+   */
   shown(route: Route, routes: readonly Route[], taken_ms: number, begun_ms: number, now_ms: number): void;
   /** Records that the result of this endpoint's active check has changed. */
   checked(endpoint: string, isUp: boolean, now_ms: number): void;

@@ -30,7 +30,9 @@ export interface Queues {
   open(routes: readonly Route[], claim: Claim): readonly Route[];
   /** Takes a slot at a route that `open` returned. */
   enter(route: Route, claim: Claim): Slot;
-  /** Throws `capacity_exceeded` if no more requests may wait. Call it only if none of the routes has room. */
+  /**
+   * Queues the request. Throws `capacity_exceeded` if no more may wait. Call it only if none of the routes has room.
+   */
   wait(routes: readonly Route[], claim: Claim): Waiting;
   /** The fault of a request that could not wait, or waited too long. */
   full(routes: readonly Route[], claim: Claim): Fault;
@@ -39,7 +41,10 @@ export interface Queues {
   lengthOf(route: Route): number;
   /** The most requests that this process may have in flight at the route's engine now; null: no limit. */
   mostOf(route: Route): number | null;
-  /** The slots that this process holds of a shared limit, else null. `isApart`: the fleet's store does not answer. */
+  /**
+   * The number of slots that this process holds, if the fleet shares the engine's limit; else null. `isApart`: the
+   * store through which the fleet shares the limit does not answer.
+   */
   sharedOf(route: Route): { held: number; isApart: boolean } | null;
   waiting(): number;
   /** Forgets all engines but these. */
@@ -62,7 +67,10 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
   const of = new WeakMap<Route, Slots>();
   let waiting = 0;
 
-  /** Null if the engine has no capacity. A reload makes new route objects, and may change their capacity. */
+  /**
+   * The slots of the route's engine; null if it has no capacity. A reload makes new route objects, and may change their
+   * capacity.
+   */
   function slotsOf(route: Route): Slots | null {
     const capacity = capacityOf(route);
     if (!capacity) return null;

@@ -1,6 +1,7 @@
 /**
- * The current routes of a model: one for each address of a host name that is resolved at intervals. Also the drained
- * engines, which get no new requests until an operator resumes them.
+ * The current routes of a model: one for each address of a host name that is resolved at intervals.
+ *
+ * Also the drained engines as this process knows them: they get no new requests until an operator resumes them.
  */
 
 import type { Drain } from "../store/drain.ts";
@@ -9,7 +10,10 @@ import type { CatalogModel, Route } from "./catalog.ts";
 import { engineOf } from "./choose.ts";
 
 export interface Replicas {
-  /** The routes with a known address, or else all, without drained engines; the same list while nothing changes. */
+  /**
+   * The routes with a known address, or all routes if none has a known address; without routes whose engines are
+   * drained. Returns the same list while nothing changes.
+   */
   routesOf(model: CatalogModel): readonly Route[];
   /** All routes, also those without a known address and those whose engines are drained. */
   allOf(model: CatalogModel): readonly Route[];
@@ -27,7 +31,10 @@ interface Remembering {
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** Makes each of `all` forget the addresses that a host name no longer has: another engine may get them. */
+/**
+ * Makes each of `all` (objects that keep facts about engines) forget the addresses that a host name no longer has:
+ * another engine may get such an address.
+ */
 export function forgetOthers(inForce: readonly Upstream[], all: readonly Remembering[]): void {
   const engines = new Set(inForce.map(engineOf));
   for (const one of all) one.retain(engines);

@@ -48,7 +48,10 @@ export class Slots {
   readonly #queue = new FairQueue<Queued>();
   /** A moving mean of the milliseconds between the ends of two requests while others wait. */
   #interval_ms: number | null = null;
-  /** When a request last ended while others waited, or when the first one joined the empty queue, if that is later. */
+  /**
+   * The later of two instants: when a request last ended while others waited, and when the first request joined the
+   * empty queue.
+   */
   #last_ms = 0;
   #shared: Shared | null = null;
 
@@ -87,7 +90,10 @@ export class Slots {
     return common + reserved;
   }
 
-  /** The limit of requests in each part of the capacity; of the whole fleet, if it shares the limit. */
+  /**
+   * The limit of requests in each part of the capacity. If the fleet shares the limit, this is the limit of the whole
+   * fleet.
+   */
   get limits(): SlotCounts {
     const whole = this.#capacity.concurrent_max ?? 0;
     return { common: this.#part(whole, false, 1), reserved: this.#part(whole, true, 1) };
@@ -110,7 +116,10 @@ export class Slots {
     return this.common.requests === 0 && this.reserved.requests === 0 && this.waiting === 0;
   }
 
-  /** The part in which a request may start at once without overtaking one whose turn it is; null if there is none. */
+  /**
+   * The part of the capacity in which a request may start at once without overtaking a request whose turn it is; null
+   * if there is none.
+   */
   roomFor(claim: Claim): Load | null {
     if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;
     if (!this.#queue.isQuiet(claim.organizationId) || this.#queue.nextQuiet()) return null;
@@ -135,7 +144,10 @@ export class Slots {
     this.serve();
   }
 
-  /** An organization may have as many waiting requests as the queue has free places: one is always left for another. */
+  /**
+   * Whether the organization may queue one more request. It may have at most as many waiting requests as the queue has
+   * free places, so that a place is always left for another organization.
+   */
   mayWait({ organizationId }: Claim): boolean {
     return this.#queue.waitingOf(organizationId) < this.capacity.queue_max - this.#queue.length;
   }
@@ -152,7 +164,10 @@ export class Slots {
     };
   }
 
-  /** The expected wait of a new request, by the latest intervals between ends of requests; null if there are none. */
+  /**
+   * The expected wait of a request that joins the queue now, estimated from the latest intervals between the ends of
+   * requests; null if there is nothing to estimate from.
+   */
   wait_ms(claim: Claim, now_ms: number): number | null {
     const since_ms = this.#queue.length === 0 ? 0 : now_ms - this.#last_ms;
     if (this.#interval_ms === null && since_ms === 0) return null;
@@ -163,7 +178,10 @@ export class Slots {
     return Math.max(this.#interval_ms ?? 0, this.#meanWith(since_ms)) * turns;
   }
 
-  /** The mean if an interval of this length ended now. At first, the requests in flight are assumed to end together. */
+  /**
+   * The moving mean as it would be if an interval of this length ended now. Before any request has ended, all requests
+   * in flight are assumed to have begun together, and to end together.
+   */
   #meanWith(interval_ms: number): number {
     if (this.#interval_ms === null) return interval_ms / Math.max(1, this.common.requests + this.reserved.requests);
     return this.#interval_ms + pace_share * (interval_ms - this.#interval_ms);
@@ -204,13 +222,19 @@ export class Slots {
     return isReserved ? most.reserved : most.common;
   }
 
-  /** Organizations with fewer running requests than this process's share of the reserve are quiet, and may use it. */
+  /**
+   * Updates which organizations are quiet: an organization with fewer running requests than are reserved may use the
+   * reserved part. If the fleet shares the limit, each process compares with its own share of the reserve.
+   */
   #setQuiet(): void {
     const reserved = this.#capacity.concurrent_max === null ? 0 : this.limits.reserved;
     this.#queue.quiet_max = Math.max(1, Math.ceil(reserved / (this.#shared?.processes() ?? 1)));
   }
 
-  /** The reserved or the common part of a limit. The reserved one is rounded up, but leaves at least `left_min`. */
+  /**
+   * The size of the reserved or of the common part of a limit, `whole`. The reserved part is rounded up, but at least
+   * `left_min` remains for the common part.
+   */
   #part(whole: number, isReserved: boolean, left_min: number): number {
     const reserved = Math.min(Math.ceil((whole * this.capacity.reserved_percent) / 100), whole - left_min);
     return isReserved ? reserved : whole - reserved;

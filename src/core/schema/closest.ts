@@ -1,6 +1,7 @@
 /**
- * The closest known name, or null: at most one edit for every three characters, and at most three edits. Case and
- * separators are ignored, because those are the most common mistakes (`maxOutputTokens`, `api-key`).
+ * The closest known name, or null. It differs by at most one edit for every three characters, and by at most three
+ * edits. Case and the separators between words are ignored, because those are the most common mistakes
+ * (`maxOutputTokens`, `api-key`).
  */
 export function closestName(written: string, known: Iterable<string>): string | null {
   if (written.length > 64) return null;
@@ -20,7 +21,10 @@ function bare(name: string): string {
   return name.toLowerCase().replaceAll(/[-_. ]/g, "");
 }
 
-/** The number of edits (insert, remove, replace, swap neighbours) between two words, or any number above `most`. */
+/**
+ * The number of edits from one word to another (insert, remove, replace, swap neighbours). If the number is above
+ * `most`, any number above `most` may be returned.
+ */
 function distance(one: string, other: string, most: number): number {
   if (Math.abs(one.length - other.length) > most) return most + 1;
   let before: number[] = [];

@@ -46,7 +46,10 @@ export function encode<Schema extends TSchema>(schema: Schema, value: Value<Sche
   return encoded(schema as Encoded, value);
 }
 
-/** The program's value of JSON that satisfies the schema. A `Type.Codec` may throw for a text that it cannot decode. */
+/**
+ * Makes the program's value of JSON that satisfies the schema. A `Type.Codec` may throw for a text that the schema
+ * allows but the codec cannot decode.
+ */
 export function decode<Schema extends TSchema>(schema: Schema, json: unknown): Value<Schema> {
   return decoded(schema as Encoded, json) as Value<Schema>;
 }
@@ -122,7 +125,10 @@ function branchOf(shape: Encoded, value: unknown): Encoded {
   return shape.anyOf.find(({ type }) => (type === "null") === (value === null)) ?? shape;
 }
 
-/** The map with each value translated. Its names are data, and stay. Null if the schema does not describe a map. */
+/**
+ * The map with each value translated. The names in the map are not translated, because they are data. Null if the
+ * schema does not describe a map.
+ */
 function mapOf({ patternProperties }: Encoded, value: unknown, each: (inner: Encoded, value: unknown) => unknown) {
   const [inner] = Object.values(patternProperties ?? {});
   if (!inner || typeof value !== "object" || value === null) return null;

@@ -21,7 +21,10 @@ export interface Shape {
   /** typebox sets it to undefined if nothing is required. */
   required?: string[] | undefined;
   additionalProperties?: boolean | Shape;
-  /** Values of the protocol that this service does not support, with their features' names; `*` is any value. */
+  /**
+   * The key is a value of the protocol that this service does not support, the value is the name of the value's
+   * feature. The key `*` stands for any value.
+   */
   "x-unsupported"?: Record<string, string>;
 }
 

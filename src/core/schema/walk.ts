@@ -12,7 +12,10 @@ import { discriminator, type Shape } from "./shape.ts";
 export type Path = (string | number)[];
 
 export interface Offence {
-  /** `misnamed`: the name does not have the form that the object requires. `repeated`: an earlier item is equal. */
+  /**
+   * The defect of the value. `misnamed`: the property's name does not have the form that the object requires.
+   * `repeated`: an earlier item is equal.
+   */
   kind: "wrong" | "missing" | "unknown" | "misnamed" | "repeated";
   path: Path;
   /** The schema at the path. For an unknown or misnamed property, the schema of the object that has the property. */
@@ -28,7 +31,10 @@ type Unsupported = Shape["x-unsupported"];
 /** Tests whether a value fits a shape, faster than a walk. */
 export type Fits = (shape: Shape, value: unknown) => boolean;
 
-/** At most `most` offences. Undefined members are skipped; with `fits`, so are the first valid items of long arrays. */
+/**
+ * Returns the first offences, at most `most` of them. Members of the value that are undefined are skipped. With `fits`,
+ * valid items at the beginning of a long array are not walked.
+ */
 export function offences(schema: Shape, value: unknown, most: number, fits?: Fits): Offence[] {
   const walk = new Walk(most, fits);
   walk.value(schema, value, undefined);
@@ -153,7 +159,10 @@ class Walk {
   }
 }
 
-/** Whether properties that the shape does not name may have any value. The walk skips them: there may be very many. */
+/**
+ * Whether properties that the shape does not name may have any value. The walk then skips these properties, because
+ * there may be very many.
+ */
 function takesAnything({ additionalProperties, patternProperties, propertyNames }: Shape): boolean {
   return (
     typeof (additionalProperties ?? true) === "boolean" &&

@@ -81,8 +81,10 @@ export class SseDecoder {
   }
 
   /**
-   * The messages that these bytes complete. Throws SseOverflow: messages that were complete before the overflow are
-   * still returned, and the next call throws.
+   * The messages that these bytes complete, in order.
+   *
+   * Throws SseOverflow, and nothing else. Messages that were complete before the overflow are still returned; the next
+   * call then throws.
    */
   push(bytes: Uint8Array): SseMessage[] {
     if (this.#overflow) throw this.#overflow;
@@ -219,7 +221,10 @@ export class SseDecoder {
   }
 }
 
-/** As a TextDecoder that keeps each U+FEFF, but without a typed-array view: docs/design/runtime.md, Towards engines. */
+/**
+ * Decodes UTF-8 like a TextDecoder that keeps each U+FEFF, but makes no typed-array view of the part:
+ * docs/design/runtime.md, Towards engines.
+ */
 function textOf(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.prototype.toString.call(bytes, "utf8", start, end);
 }

@@ -1,4 +1,7 @@
-/** The limits of keys, people and teams, beside those of their organization's plan: docs/design/usage.md, Budgets. */
+/**
+ * The limits of keys, people and teams, in addition to those of their organization's plan (docs/design/usage.md,
+ * Budgets). The ledger counts the usage that these limits apply to (ledger.ts).
+ */
 import type { LimitMet } from "../inference/fault.ts";
 import type { PlanLimits } from "./plan.ts";
 

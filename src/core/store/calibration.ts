@@ -4,11 +4,17 @@
  */
 
 export interface InputRatio {
-  /** Tokens per byte of text, over all recent inputs together, so that charges by this ratio are right in total. */
+  /**
+   * Tokens per byte of the body's text, over all recent inputs together, so that charges by this ratio are right in
+   * total.
+   */
   ratio: number;
   /** The mean difference between the ratio of a single input and `ratio`. */
   spread: number;
-  /** The bytes from which the ratio was learned, older ones weighted less: its weight against new inputs. */
+  /**
+   * The bytes of the inputs from which the ratio was learned, older ones weighted less. This number is the weight of
+   * the ratio against new inputs.
+   */
   bytes: number;
   /** The number of tokens of a request without any text: those of the chat template, and those that an engine adds. */
   template: number;
@@ -35,6 +41,9 @@ export interface Calibrations {
 export interface CalibrationTable<Entry> {
   /** Reads the latest entries, at most this many, the oldest first. The reader decides which are plausible. */
   read(names_max: number): Promise<[name: string, entry: Entry][]>;
-  /** Writes all entries or none. The last writer wins: nodes that serve the same engine learn much the same. */
+  /**
+   * Writes all entries or none. The last writer wins: nodes that serve the same engine learn much the same, and a node
+   * writes only what it has observed since it last wrote.
+   */
   write(learned: ReadonlyMap<string, Entry>): Promise<void>;
 }

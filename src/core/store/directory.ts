@@ -1,7 +1,8 @@
 /**
- * The directory: organizations, their keys, and their history. Inference requests need only `credential`;
- * administration has another interface (src/admin/store). A denial is returned as a value (null, or a named refusal); a
- * thrown error means an outage. Instants are Dates (UTC, milliseconds).
+ * The directory: organizations, their keys, and their history. Inference requests need only one query of it,
+ * `credential`; administration has another interface (src/admin/store). Implemented by `postgres` (one SQL for Postgres
+ * and PGlite). A denial is returned as a value (null, or a named refusal); a thrown error means an outage. Instants are
+ * Dates (UTC, milliseconds).
  */
 
 import type { RateSubject, RatesOverPlan } from "./rates.ts";
@@ -65,9 +66,15 @@ export interface Credential {
   /** When the organization's policies end this secret (by age) and the key (by disuse); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: CallerOrganization;
-  /** For messages of refusals. Null: the key has no team or person, or the name is not known. */
+  /**
+   * The names of the key's team and person, for messages of refusals; null: the key has no team or person, or the name
+   * is not known.
+   */
   names?: { team: string | null; person: string | null };
-  /** The limits per minute of the key, its person and its team, with their raises; the narrowest come first. */
+  /**
+   * The limits per minute of the key, its person and its team, and their limits for single models. Each limit comes
+   * with its raise (a temporary increase), if it has one. The narrowest limits come first.
+   */
   rates: readonly RateSubject[];
   /** The organization's limits per minute that replace those of its plan; absent or null: the plan's limits apply. */
   overPlan?: RatesOverPlan | null;
@@ -75,7 +82,10 @@ export interface Credential {
   readAt: Date;
 }
 
-/** `sign-in`: stands for a device on which a person is signed in. `jwt`: for the identity tokens of a person. */
+/**
+ * The kinds of keys. `sign-in`: stands for a device on which a person is signed in. `jwt`: stands for the identity
+ * tokens of a person.
+ */
 export const keyKinds = ["key", "sign-in", "jwt"] as const;
 export type KeyKind = (typeof keyKinds)[number];
 
@@ -87,7 +97,10 @@ export interface KeyPerson {
   /** Tokens that were issued before this instant are invalid; null: no token is invalid by its age. */
   notBefore: Date | null;
   confirmedAt: Date;
-  /** The rights of the membership in the key's organization, also of one that has ended; null: there never was one. */
+  /**
+   * The rights of the person's membership in the key's organization, or of the last membership if it has ended; null:
+   * the person was never a member.
+   */
   rights: { scopes: Scope[]; models: string[] | null; hasEnded?: boolean } | null;
 }
 

@@ -17,6 +17,9 @@ export interface Drain extends DrainedEngine {
 export interface DrainStore {
   /** The drains that have not ended, by the store's clock, in the order of their names. */
   listDrains(): Promise<Drain[]>;
-  /** Calls `changed` after each change, or when one may have been missed, until the resolved function is called. */
+  /**
+   * Calls `changed` after each change of the drains, and whenever a change may have been missed. Resolves with a
+   * function that ends the calls.
+   */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }

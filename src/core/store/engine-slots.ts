@@ -4,7 +4,10 @@
  * for: docs/routing.md, One limit for all nodes.
  */
 
-/** Requests in each part of a limit: the common one, and the one for organizations with few running requests. */
+/**
+ * A number of requests in each part of a limit: the common part, and the part that is reserved for organizations with
+ * few running requests.
+ */
 export interface SlotCounts {
   common: number;
   reserved: number;
@@ -14,7 +17,10 @@ export interface SlotCounts {
 export interface SlotsAsked {
   /** The name of this process's share. A name is never used again. */
   name: string;
-  /** Rises with each exchange under this name: an exchange that arrives after a later one changes nothing. */
+  /**
+   * The number of the exchange, which rises with each exchange under this name. An exchange that arrives after a later
+   * one therefore changes nothing.
+   */
   number: number;
   /** The limits that this process has configured. The smallest in the fleet applies. */
   limits: SlotCounts;

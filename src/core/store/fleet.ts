@@ -25,7 +25,10 @@ export interface ReportDetails {
   /** The conditions of readiness that are not met, in words. Empty: the process is ready. */
   problems: string[];
   figures: Figures;
-  /** RFC 3339; null: no certificate is presented to clients. Absent in reports of version 0.2.0. */
+  /**
+   * When the certificate that is presented to clients expires (RFC 3339); null: there is none. Absent in reports of
+   * version 0.2.0.
+   */
   certificateExpiresAt?: string | null;
   /** The engines, at most `engines_max`. */
   engines: EngineSeen[];
@@ -81,7 +84,10 @@ export interface StoredReport extends ProcessReport {
 
 export interface FleetReports {
   report(report: ProcessReport): Promise<void>;
-  /** The processes that were not silent when this one last reported, this one included. 1 before its first report. */
+  /**
+   * The number of processes of the fleet, including this one, that were not silent when this process last reported.
+   * Before its first report, it is 1.
+   */
   processes(): number;
   leave(node: NodeIdentity, worker: number): Promise<void>;
   forget(age_ms: number): Promise<void>;

@@ -1,4 +1,7 @@
-/** The ids of stored objects as users see them: a prefix and 32 hex digits of a UUID, nearly always a UUIDv7. */
+/**
+ * The ids of stored objects as users see them: a prefix and the 32 hex digits of a UUID, nearly always a UUIDv7, which
+ * sorts by time.
+ */
 export type IdPrefix =
   | "dest_"
   | "org_"

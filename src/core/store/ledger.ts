@@ -28,7 +28,10 @@ export type WindowKind = "session" | "week" | "month";
 export const windowKinds: readonly WindowKind[] = ["session", "week", "month"];
 export type BillingSource = "plan" | "extra";
 
-/** The limits of usage windows, and on open requests. Null: no limit; a window then takes `window_nanos_max`. */
+/**
+ * The limits of usage windows, and the limit on open requests. Null means no limit: the window then takes up to
+ * `window_nanos_max`.
+ */
 export interface UsageLimits {
   session: number | null;
   week: number | null;
@@ -50,8 +53,11 @@ export interface WindowReading {
 export type WindowReadings = Record<WindowKind, WindowReading>;
 
 /**
- * The limits and the use of one subject at the time of a decision: of a key, its person or its team for all models, or
- * of one of these or of the organization for a pattern of models. The ledger does not count rates.
+ * The limits and the use of one subject at the time of a decision:
+ * - of a key, its person or its team, for all models;
+ * - or of one of these, or of the organization, for a pattern of models.
+ *
+ * The ledger does not count rates.
  */
 export interface SubjectReading {
   subject: LimitedBy;
@@ -82,7 +88,10 @@ export interface RequestFacts {
   prices: Prices;
   /** The number of inputs, for operations that take several; absent: one input. */
   inputs?: number;
-  /** Set if the request came with an idempotency key: if its node is lost, it is free, and the repeat is charged. */
+  /**
+   * Set if the request came with an idempotency key: if its node is lost, the request costs nothing, and the client's
+   * repeat of it is charged.
+   */
   isRepeatable?: true;
 }
 
@@ -110,7 +119,10 @@ export interface Grow {
   verb: "grow";
   requestId: string;
   organizationId: string;
-  /** 1, 2, … in each hold. A command that arrives twice, or after a later command, therefore undoes nothing. */
+  /**
+   * The number of this growth among the growths of the request's hold: 1, 2, … Because of this number, a command that
+   * arrives twice, or after a later command, undoes nothing.
+   */
   number: number;
   limits: UsageLimits;
   nanosTotal: number;
@@ -122,25 +134,36 @@ export interface Checkpoint {
   verb: "checkpoint";
   requestId: string;
   organizationId: string;
-  /** 1, 2, … in each request. A checkpoint that arrives after a later one changes no count. */
+  /**
+   * The number of the checkpoint among those of its request: 1, 2, … A checkpoint that arrives after a later one
+   * changes no count.
+   */
   number: number;
   usage: Usage;
   lease_ms: number;
 }
 export type Outcome = "completed" | "cancelled" | "failed" | "refused";
-/** Ends a request. If the request was never admitted, its record prevents an admission that arrives afterwards. */
+/**
+ * Ends a request. If the request was never admitted, the record that this command makes prevents an admission that
+ * arrives afterwards.
+ */
 export interface Settle extends RequestFacts {
   verb: "settle";
   limits: UsageLimits;
   usage: Usage;
   /** The number of searches that are charged; absent: none. */
   searches?: number;
-  /** The price, searches included, by the prices at admission. The ledger charges what fits under every limit. */
+  /**
+   * The price of usage and searches, by the prices at admission. The ledger charges the part of it that fits under
+   * every limit.
+   */
   nanos: number;
   outcome: Outcome;
   stoppedBy: StoppingLimit | null;
   errorCode: string | null;
-  /** For operators: the upstream that served the request, the attempts, and the time of the first part. */
+  /**
+   * Facts for operators: the upstream that served the request, the number of attempts, and the time of the first part.
+   */
   route: {
     upstream: string;
     attempts: number;
@@ -237,7 +260,10 @@ export type AnswerOf<C extends Command> = C extends Admit
 export type LedgerAnswer = AdmitAnswer | GrowAnswer | CheckpointAnswer | SettleAnswer;
 
 export interface Ledger {
-  /** Carries out the commands in one transaction, those of one request in order. Resolves when it is durable. */
+  /**
+   * Carries out the commands in one transaction, those of one request in order. Resolves when the transaction is
+   * durable.
+   */
   run(commands: readonly Command[]): Promise<LedgerAnswer[]>;
   /**
    * Settles at most `limit` holds whose lease has lapsed, and marks them `recovered`. Settles none if the store's clock
@@ -245,7 +271,10 @@ export interface Ledger {
    * does not answer.
    */
   recover(limit: number, clock?: ClockRange): Promise<Recovered>;
-  /** A session (the five-hour window) that is not open has used 0 and resets in five hours. Rejects unknown ids. */
+  /**
+   * The organization's current windows. A session (the five-hour window) that is not open has used 0 and resets in five
+   * hours. Rejects for an unknown id.
+   */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
   /** The limits and the use of this key, its person and its team, if they have limits, and of limits for models. */
   budgets(organizationId: string, keyId: string): Promise<SubjectReading[]>;
@@ -288,7 +317,9 @@ export interface Receipt {
   settledLateAt: Date | null;
   /** Whether the answer continued after its client had left. */
   detached: boolean;
-  /** The earlier request whose answer this request got, at no cost; null if this request is not a repeat. */
+  /**
+   * The earlier request whose answer this request got as a repeat, at no cost; null if this request is not a repeat.
+   */
   replayOf: string | null;
   usage: Usage;
   /** The number of inputs; null for operations that take one. */
@@ -300,7 +331,9 @@ export interface Receipt {
   nanos: { held: number; charged: number; uncharged: number };
   /** The source that pays for the request. Null for a replay, which gets the answer of an earlier request. */
   source: BillingSource | null;
-  /** Null if the request was given up before it was admitted, or is a replay. */
+  /**
+   * The windows in which the request counts. Null if the request was given up before it was admitted, or is a replay.
+   */
   windows: Record<WindowKind, ReceiptWindow> | null;
   route: Settle["route"];
   reportRejected: RejectedReport | null;

@@ -23,7 +23,10 @@ export const noLimits: Plan = Object.freeze({
 
 export type PlanLimits = Omit<Plan, "name">;
 
-/** The limits whose changes reach running requests: docs/design/usage.md, Limits that change. A throw is an outage. */
+/**
+ * The limits whose changes nodes apply while requests run (docs/design/usage.md, Limits that change). A thrown error is
+ * an outage.
+ */
 export interface LimitStore {
   /** The plans in force, the same on every node. */
   inForce(): Promise<Plan[]>;
@@ -32,7 +35,10 @@ export interface LimitStore {
    * since `from`, an instant of the store's clock. `since` null: only changes from now on.
    */
   changes(since: number | null, from?: Date | null): Promise<ChangedLimits>;
-  /** Calls `changed` after each change, or when one may have been missed, until the resolved function is called. */
+  /**
+   * Calls `changed` after a change on any node, and whenever a change may have been missed. Resolves with a function
+   * that ends the calls.
+   */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }
 

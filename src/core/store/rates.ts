@@ -12,7 +12,10 @@ export interface RateLimits {
   tokensPerMinute: number | null;
 }
 
-/** A subject (organization, key, person or team) whose limits apply to a request, for all models or for its model. */
+/**
+ * A subject whose limits apply to a request: the request's organization, its key, the key's person or team; or one of
+ * these with its limits for the request's model.
+ */
 export interface RateSubject extends Limited {
   /** The id of the subject, or of its limits for models. */
   id: string;
@@ -22,7 +25,10 @@ export interface RateSubject extends Limited {
 export interface RateRequest {
   organizationId: string;
   requestId: string;
-  /** At least one, the narrowest first: key, person, team, organization. A request counts for all or for none. */
+  /**
+   * The subjects, at least one, the narrowest first: key, person, team, organization. A request is counted for all of
+   * them or for none.
+   */
   subjects: readonly RateSubject[];
   /**
    * `tokens`: the number that the request is expected to take, which is corrected when the request ends. `tokens_min`:
@@ -51,12 +57,20 @@ export type RateAnswer = RateTaken | RateRefused | RateHopeless;
 export interface RateTaken {
   answer: "taken";
   readings: RateReadings;
-  /** Takes the request, which does not run after all, out of the counts. Called at most once. Never rejects. */
+  /**
+   * Takes the request out of the counts, because it does not run after all. Called at most once. Never rejects, and
+   * need not be waited for.
+   */
   giveBack(): Promise<void>;
-  /** Reports the tokens that the request really took. Called at most once. Never rejects. */
+  /**
+   * Reports the tokens that the request really took. Called at most once. Never rejects, and need not be waited for.
+   */
   correct(tokens: number): Promise<void>;
 }
-/** A refusal by the subject that will have room last; of several at the same time, by the narrowest. */
+/**
+ * A refusal. If several subjects have no room, the refusal names the subject that will have room last; if several will
+ * have room at the same time, the narrowest of them.
+ */
 export interface RateRefused extends Limited {
   answer: "refused";
   limit: RateLimitName;
@@ -66,14 +80,20 @@ export interface RateRefused extends Limited {
   retry_ms: number;
   readings: RateReadings;
 }
-/** A refusal that no waiting helps: `tokens_min` exceeds this whole limit, the smallest; of equals, the narrowest. */
+/**
+ * A refusal that no waiting helps: even the fewest tokens of the request (`tokens_min`) exceed a whole limit. The
+ * refusal names the smallest limit that they exceed; if several limits are equal, that of the narrowest subject.
+ */
 export interface RateHopeless extends Limited {
   answer: "never";
   tokensPerMinute: number;
 }
 
 export interface Rates {
-  /** Counts a request, or refuses it. Rejects if the store does not answer: the request may have been counted. */
+  /**
+   * Counts a request, or refuses it and counts nothing. Rejects if the store does not answer; it is then unknown
+   * whether the request was counted.
+   */
   take(request: RateRequest): Promise<RateAnswer>;
   /** Reads what each subject has left, in the order of the subjects, and counts nothing. Rejects as `take` does. */
   read(organizationId: string, subjects: readonly RateSubject[]): Promise<RateReadings[]>;
@@ -83,7 +103,10 @@ export interface Rates {
 
 export const minute_ms = 60_000;
 
-/** Stored for a limit that is switched off: there is no limit, and none is inherited. A stored null inherits. */
+/**
+ * The stored value of a limit that is switched off: then there is no limit, and none is inherited. A stored null means
+ * that the limit is inherited.
+ */
 export const not_limited = 0;
 
 /** The higher of a limit and its raise (a temporary increase). A limit of null (none) stays null. */
@@ -91,7 +114,9 @@ export function raisedTo(limit: number | null, raise: number | null | undefined)
   return limit !== null && raise != null && raise > limit ? raise : limit;
 }
 
-/** The organization's own limit, else its plan's, or the raise (a temporary increase) if that is higher. */
+/**
+ * The limit in force: the organization's own, else its plan's, or the raise (a temporary increase) if that is higher.
+ */
 export function overPlan(plan: number | null, own?: number | null, raise?: number | null): number | null {
   const base = own ?? plan;
   return raisedTo(base === not_limited ? null : base, raise);

@@ -1,4 +1,7 @@
-/** A token bucket: lets a burst pass, and then a steady number a second. Pure: instants are monotonic milliseconds. */
+/**
+ * A token bucket, which fills up at a steady rate: it lets a burst pass, and then a steady number a second. Pure:
+ * instants are arguments, in monotonic milliseconds.
+ */
 export interface BucketSize {
   burst: number;
   per_second: number;

@@ -9,9 +9,15 @@
  */
 import { type Clock, idleClock, systemClock } from "./clock.ts";
 
-/** At least this share of a timer's wait counts: otherwise a deadline of a late process might never come. */
+/**
+ * At least this share of the time that a timer waited counts, however late the process was: otherwise a deadline might
+ * never come.
+ */
 const counted_min = 1 / 4;
-/** Turns of the event loop after a deadline, in which bytes that have arrived are still read. */
+/**
+ * When a deadline has come, the number of further turns of the event loop in which bytes that have already arrived are
+ * read before the deadline counts as missed.
+ */
 const looks = 4;
 
 const system = systemClock();
@@ -54,7 +60,10 @@ export class Countdown {
     this.#fires_ms = Number.POSITIVE_INFINITY;
   }
 
-  /** Waits for a quarter of the rest: a delay of this process is noticed only at the end of a wait. */
+  /**
+   * Waits for a quarter of the remaining time and not for all of it, because a delay of this process is noticed only at
+   * the end of the wait in which it happened.
+   */
   #wait(): void {
     this.#cancel?.();
     this.#planned_ms = Math.max(0, this.#due_ms - this.now_ms()) / 4;
@@ -90,7 +99,10 @@ export class Countdown {
 /** The shortest quarter of a remaining time that is worth a timer of its own. */
 const quarter_ms_min = 5;
 
-/** Throws an Error that names `what` if `work` takes longer than `wait_ms`. The work itself is not stopped. */
+/**
+ * Returns the result of `work`. If it takes longer than `wait_ms`, measured by a Countdown, throws an Error that says
+ * that `what` did not answer. The work itself is not stopped.
+ */
 export async function within<T>(
   work: Promise<T>,
   wait_ms: number,
@@ -114,7 +126,10 @@ export interface Signal {
   /** The reason of the abort; undefined before it. */
   readonly reason: unknown;
   throwIfAborted(): void;
-  /** Calls the listener once, at the abort or at once after it. An error in a listener does not stop the others. */
+  /**
+   * Calls the listener once, at the abort, in the order of registration; at once if the signal was aborted already. An
+   * error in a listener does not keep the others from being called.
+   */
   listen(tell: (reason: unknown) => void): Listening;
   /** A cancellation that is aborted when this signal is, or earlier by itself. */
   child(): Cancellation;
@@ -203,7 +218,10 @@ class Link implements Listening {
     ring.before = this;
   }
 
-  /** A removed link points to no other: otherwise the garbage collector would keep the links after it (clock.ts). */
+  /**
+   * A link that was removed points to no other link. Otherwise the garbage collector would keep the links to which it
+   * points (clock.ts).
+   */
   stop(): void {
     this.before.after = this.after;
     this.after.before = this.before;

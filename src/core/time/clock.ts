@@ -1,4 +1,6 @@
-/** Clocks, and repeated work, which keeps no process alive. */
+/**
+ * Clocks, and repeated work: at intervals, or once for all who request it. Repeated work keeps no process alive.
+ */
 
 /** Time as a parameter, so that a node runs unchanged under a virtual clock. */
 export interface Clock {
@@ -94,8 +96,9 @@ export function gathered(work: () => Promise<number | null>, clock: Pick<Clock, 
 export type Repeating = Pick<Gathered, "stop">;
 
 /**
- * Runs work at intervals, never twice at a time. `work` must not reject. Each wait begins when the work ends. Work that
- * needs its exact instant passes another clock.
+ * Runs work at intervals, never twice at a time. `work` must not reject. Each wait begins when the work ends; the first
+ * wait may have another length. If `every` is a function, it is called for each wait. Work that needs its exact instant
+ * passes another clock.
  */
 export function repeating(
   work: () => Promise<void>,

@@ -1,6 +1,7 @@
 /**
- * Orders work within the event loop. `turns` runs the work of one poll in portions: urgent work first, and in turn with
- * the rest. `stepwise` and `inTurns` let other requests run between two steps of work on a large body.
+ * Orders work within the event loop. `turns` collects the work that one poll of the event loop brings, and runs it in
+ * portions: portions of urgent work come first, and take turns with portions of the rest. `stepwise` and `inTurns` let
+ * other requests run between two steps of work on a large body.
  */
 import type { Clock } from "./clock.ts";
 
@@ -15,7 +16,10 @@ const portion_default = 32;
 /** How many requests take a step towards their answer in one turn. A step takes some 100 µs. */
 export const starts_portion = 16;
 
-/** While no request waits, a new portion of requests may go on at once this long after the last portion began. */
+/**
+ * While no request waits, a new portion of requests may go on at once when this time has passed since the last portion
+ * began.
+ */
 const starts_ms = 5;
 
 export function turns(portion = portion_default, urgentPortion = starts_portion): Turns {
@@ -46,8 +50,9 @@ export function turns(portion = portion_default, urgentPortion = starts_portion)
 }
 
 /**
- * Runs together the work that one poll of the event loop brings, or in portions: code that has just run costs less the
- * next time (docs/design/runtime.md, Towards engines).
+ * Runs together the work that one poll of the event loop brings, in a turn of its own or in portions. Sockets use it
+ * because code that has just run costs less the next time (docs/design/runtime.md, Towards engines). Messages of the
+ * database's thread use it, too (stores/postgres/embedded-thread.ts).
  */
 export function together(portion = Number.POSITIVE_INFINITY): (work: () => void) => void {
   const { soon } = turns(portion, portion);
@@ -83,7 +88,10 @@ export function starts(clock: Pick<Clock, "now_ms">): () => Promise<void> | unde
   };
 }
 
-/** Bodies up to this size are handled in one go, 30 ms at most: a pause for each would cost more than it helps. */
+/**
+ * Bodies up to this size are handled in one go. Nearly all bodies are small, and a pause for each of them would cost
+ * more than it helps. The densest body of this size takes about 30 ms.
+ */
 export const small_bytes = 96 * 1024;
 
 /** A pause between two steps of work on a body of this size. Returns a promise only if it has to wait. */

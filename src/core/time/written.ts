@@ -10,7 +10,10 @@ export function minute(at: Date | null): string | null {
   return at ? at.toISOString().slice(0, 16).replace("T", " ") : null;
 }
 
-/** When something starts anew, for a person who waits for it: `1 December 00:00 (UTC)`, rounded up to a minute. */
+/**
+ * The instant at which something starts anew, written for a person who waits for it: `1 December 00:00 (UTC)`, rounded
+ * up to a whole minute. All error messages use this form.
+ */
 export function moment(at: Date, zone = "UTC"): string {
   return instantIn(new Date(Math.ceil(at.getTime() / 60_000) * 60_000), zone, { year: false });
 }

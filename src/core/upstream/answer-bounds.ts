@@ -1,7 +1,9 @@
 /**
- * Counts how much of an answer has arrived, and how much of it is kept in memory. Checks the arguments of its tool
- * calls while they are written: some protocols have them as an object. docs/design/errors-and-streams.md, Answers that
- * are bounded.
+ * Counts how much of an answer has arrived, and how much of it is kept in memory: docs/design/errors-and-streams.md,
+ * Answers that are bounded.
+ *
+ * Also checks the arguments of an answer's tool calls while they are written. Arguments are JSON inside JSON, and are
+ * parsed for clients whose protocol has them as an object: docs/design/errors-and-streams.md, Answers that are bounded.
  */
 
 import { BodyScan, type ShapeLimits } from "../body/scan.ts";
@@ -10,11 +12,17 @@ import { UnreadableAnswer } from "../protocol/codec.ts";
 import { Countdown } from "../time/cancellation.ts";
 import { answer_bytes_max, assertReadable, type HoldBytes, unseen_bytes } from "./engine-json.ts";
 
-/** The most code units in all parts of an answer: the bound for all code that keeps a whole answer in memory. */
+/**
+ * The most code units in all parts of an answer together. It is also the bound for all code that keeps a whole answer
+ * in memory.
+ */
 const text_max = answer_bytes_max;
 /** The memory in bytes that an answer may take if it is not streamed to its caller. */
 const kept_bytes_max = 64 * 1024 * 1024;
-/** The bytes of memory for each piece of an answer beside its text, and for each of its log probabilities. */
+/**
+ * The bytes of memory for each piece of an answer in addition to its text, and for each of the piece's log
+ * probabilities.
+ */
 const piece_bytes = 48;
 const logprob_bytes = 256;
 
@@ -63,7 +71,10 @@ const argumentsLimits: ShapeLimits = {
   body_names_max: 10_000,
 };
 
-/** Arguments are checked in pieces of this length: to check a single token costs as much as to read it. */
+/**
+ * The pieces of a call's arguments are checked together once they have this length, because checking a single token
+ * costs as much as reading it.
+ */
 const looked_length = 4096;
 
 interface Call {
@@ -122,7 +133,7 @@ export class Watchdog {
   readonly #countdown: Countdown;
   #what = "";
   #wait_ms = 0;
-  /** The latest deadline of the next part, however often `renew` is called. */
+  /** The latest deadline of the next part: signs of life postpone the deadline no further. */
   #longest_ms = 0;
   #last_ms = Number.POSITIVE_INFINITY;
   #lastWhat = "";
@@ -132,7 +143,10 @@ export class Watchdog {
     this.#countdown = new Countdown(() => bark(this.#isLast() ? this.#lastWhat : this.#what));
   }
 
-  /** `waitingFor` names the part in the error. `alive_ms`: how long `renew` can postpone the deadline. */
+  /**
+   * Sets the deadline of the next part to `ms` from now. `waitingFor` names the part in the error. `alive_ms`: how long
+   * signs of life can postpone the deadline.
+   */
   expect(ms: number, waitingFor: string, alive_ms = ms): void {
     const now_ms = this.#countdown.now_ms();
     this.#isResting = false;
@@ -157,7 +171,10 @@ export class Watchdog {
     return this.#isResting;
   }
 
-  /** Sets the deadline of the whole answer. One timer is enough: it is watched only while a part is expected. */
+  /**
+   * Sets the deadline of the whole answer to `ms` from now. It is watched only while a part is expected, so that one
+   * timer is enough.
+   */
   limit(ms: number, waitingFor: string): void {
     this.#last_ms = this.#countdown.now_ms() + ms;
     this.#lastWhat = waitingFor;

@@ -27,17 +27,29 @@ import { type Reply, read_bytes_max } from "./http1/exchange.ts";
 import { type Sending, sendWithLess } from "./send.ts";
 import { StreamReader } from "./stream-reader.ts";
 
-/** Only the engine's answer shows whether it streams, whatever the request asked for. */
+/**
+ * The request that one attempt sends to its engine, and how to handle the answer. Only the engine's answer shows
+ * whether it streams, whatever the request asked for.
+ */
 export interface EngineQuestion extends Sending {
   identity: ResponseIdentity;
   patience: Patience;
   /** Aborted when the caller gives up. Its reason (a Fault) ends the stream. */
   signal: Signal;
-  /** Set if no client reads parts as they arrive: after the first part, they are gathered for this long. */
+  /**
+   * Set if no client reads the parts as they arrive: after the first part, they are gathered for this many
+   * milliseconds.
+   */
   gather_ms?: number;
-  /** Called when the engine has refused a field, with the dialect in which it gets the request the next time. */
+  /**
+   * Called when the engine has refused a field that is not essential, with the dialect in which the engine gets the
+   * request the next time.
+   */
   refuses?(lesser: Dialect): void;
-  /** Called with the memory in bytes that the answer takes, if much. Throws the Fault that ends the request. */
+  /**
+   * Called with the number of bytes of the answer that are kept in memory, if there are many. Throws the Fault that
+   * ends the request.
+   */
   hold?(bytes: number): void;
   /** Called once with the end of the attempt, before the generator yields its last event. */
   ended?(end: AttemptEnd, report: EngineReport): void;
@@ -50,10 +62,13 @@ export interface Patience {
   first_part_ms: number;
   /** The time between two parts of the answer if the engine sends nothing at all in between. */
   idle_ms: number;
-  /** The time between two parts if the engine sends something else in between, such as comments. */
+  /** The time between two parts of the answer if the engine sends signs of life in between, such as comments. */
   alive_ms: number;
   total_ms: number;
-  /** After `after_ms` without a part, `take` decides whether another engine gets the request; null: there is none. */
+  /**
+   * Set if another engine could get the request instead, after `after_ms` without an answer. `take`: called if the
+   * first part is late; returns whether the other engine gets the request.
+   */
   spare: { after_ms: number; take(): boolean } | null;
 }
 
@@ -196,7 +211,10 @@ interface Reading {
   isRead: boolean;
 }
 
-/** Reads the last bytes, so that the connection can be reused. Closes it if they are too many, or come too late. */
+/**
+ * Reads the few bytes that may follow the last event, so that the connection can be reused. If the engine sends more,
+ * or does not end in time, the connection is closed.
+ */
 async function readOut(reply: Reply, work: Cancellation): Promise<void> {
   const toItsEnd = async () => {
     for (let reads = 0; reads <= rest_reads_max; reads++) if ((await reply.read()) === null) return;
@@ -213,7 +231,10 @@ interface ReaderParts {
   told(end: AttemptEnd): void;
 }
 
-/** The reader of an answer that is decoded while it arrives; null: it is decoded when all of it has arrived. */
+/**
+ * The reader for an answer that is decoded while it arrives; null if the answer is decoded only when all of it has
+ * arrived.
+ */
 function readerOf(question: EngineQuestion, contentType: string, context: AnswerContext): AnswerReader | null {
   const { codec, identity, stream } = question;
   if (contentType.includes("text/event-stream") && (stream || !codec.response.reader))

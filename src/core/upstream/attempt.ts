@@ -25,7 +25,10 @@ export type AttemptKind =
   | "busy"
   /** The engine answered 5xx, or reported an error in the middle of the stream. */
   | "failed"
-  /** The engine answered 401 to 404, or means that: the operator's credential, balance or model name is wrong. */
+  /**
+   * The engine answered 401, 402, 403 or 404, or its message means that: the operator's credential, balance or model
+   * name is wrong.
+   */
   | "refused"
   /** The request is wrong, and any engine would refuse it. */
   | "rejected"

@@ -15,7 +15,10 @@ import { type Reply, unread_bytes_max } from "./http1/exchange.ts";
 /** The largest answer of an engine that is not streamed. One event of a stream may be as large (sse/decode.ts). */
 export const answer_bytes_max = 8 * 1024 * 1024;
 
-/** The limits of an answer, or of one event. Log probabilities are densest: one value in eight bytes. */
+/**
+ * The limits of the shape of a whole answer, or of one event. Log probabilities are the densest values that an honest
+ * engine sends: one value in eight bytes.
+ */
 export const answerLimits: ShapeLimits = {
   body_depth_max: 100,
   body_values_max: 500_000,
@@ -26,7 +29,9 @@ export const answerLimits: ShapeLimits = {
 /** Texts up to this size are parsed without a scan. */
 export const unseen_bytes = 16 * 1024;
 
-/** Called before this many bytes of an answer are kept in memory. Throws to end the request. */
+/**
+ * Called with the number of bytes of an answer that will be kept in memory, before they are. Throws to end the request.
+ */
 export type HoldBytes = (bytes: number) => void;
 
 export interface EngineJson {
@@ -63,7 +68,10 @@ async function readPieces(reply: Pick<Reply, "read" | "headers">, hold: HoldByte
   return { value, bytes };
 }
 
-/** Memory for all of the announced size is allocated at once: untouched memory costs nothing. */
+/**
+ * The size that the engine announces in `content-length`. Memory for all of it is allocated at once: untouched memory
+ * costs nothing.
+ */
 function announcedBytes({ headers }: Pick<Reply, "headers">): number {
   const announced = Number(headers.get("content-length") ?? 0);
   return announced <= answer_bytes_max ? announced : 0;

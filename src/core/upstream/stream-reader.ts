@@ -1,4 +1,7 @@
-/** Turns the bytes of a streamed answer into events. Frames that differ only in their delta are read faster. */
+/**
+ * Turns the bytes of a streamed answer into events, however the bytes are split. Frames that differ only in their delta
+ * are read in a faster way.
+ */
 import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 import type { AnswerReader, EngineDecoder, EngineEvent } from "../protocol/codec.ts";
 import { SseDecoder, type SseMessage, sseLimits } from "../sse/decode.ts";
@@ -23,14 +26,18 @@ export class StreamReader implements AnswerReader {
   }
 
   /**
-   * The most bytes of the next read: in the middle of a large event, twice the size of what has arrived of it. Until
-   * the event is complete, no slow reader could be waiting; yet one read should not fetch much more than the event.
+   * The most bytes of the next read. In the middle of a large event, it is twice the size of the part that has arrived.
+   * A large read is safe there: until the event is complete, there is nothing that a slow reader could be waiting for.
+   * Yet the same read should not fetch much more than this event.
    */
   get next_bytes(): number {
     return Math.min(unread_bytes_max, Math.max(read_bytes_max, 2 * this.held_bytes));
   }
 
-  /** The events that these bytes complete; a promise if one is large. Throws SseOverflow or UnreadableAnswer. */
+  /**
+   * The events that these bytes complete, in order; if one of them is large, a promise of the events. Throws
+   * SseOverflow or UnreadableAnswer.
+   */
   push(pieces: readonly Uint8Array[]): Batch | Promise<Batch> {
     const batch: Batch = [];
     for (let at = 0; at < pieces.length; at++) {
@@ -50,7 +57,10 @@ export class StreamReader implements AnswerReader {
     return batch;
   }
 
-  /** The last events, at the answer's end: some engines leave out the blank line after the last event. */
+  /**
+   * Must be called at the end of the answer, and returns the last events. Some engines leave out the blank line after
+   * the last event.
+   */
   end(): Batch | Promise<Batch> {
     const [last] = this.#frames.isBetween ? [] : this.#frames.push(blankLine);
     if (!last) return this.#decoder.end();
@@ -119,7 +129,10 @@ interface Envelope {
   index: number;
   /** The delta of the frame from which the envelope was learned. */
   delta: string;
-  /** Whether a second frame with another delta, decoded in the ordinary way, has confirmed the envelope. */
+  /**
+   * Whether the envelope is confirmed: a second frame with another delta was decoded in the ordinary way, and the
+   * envelope gave the same delta.
+   */
   isKnown: boolean;
 }
 
@@ -133,10 +146,14 @@ const frame_bytes_max = 4096;
  */
 class DeltaFrames {
   #envelope: Envelope | null = null;
-  /** The part that began last; -1 if it is a tool call, whose arguments only the decoders may read. */
+  /**
+   * The index of the part that began last; -1 if the part is a tool call, whose arguments only the decoders may read.
+   */
   #index = -1;
 
-  /** The event, if the bytes are one whole frame that differs from the known one only in its delta; else null. */
+  /**
+   * Returns the event if the bytes are one whole frame that differs from the known frame only in its delta, else null.
+   */
   read(bytes: Uint8Array): PartDelta | null {
     const envelope = this.#envelope;
     if (!envelope || bytes.length > frame_bytes_max) return null;
@@ -145,7 +162,10 @@ class DeltaFrames {
     return { type: "part-delta", index: envelope.index, delta };
   }
 
-  /** Learns the envelope from bytes that were decoded in the ordinary way. `isFrame`: they are one whole frame. */
+  /**
+   * Learns the envelope, the text around the delta, from bytes that were decoded in the ordinary way. `isFrame`: the
+   * bytes are one whole frame.
+   */
   learn(bytes: Uint8Array, events: readonly InferenceEvent[], isFrame: boolean): void {
     for (const event of events) {
       if (event.type === "part-start") this.#index = event.part.kind === "tool-call" ? -1 : event.index;
@@ -180,7 +200,10 @@ function envelopeOf(text: string, { index, delta }: PartDelta): Envelope | null 
   return { before: isNumbered ? numbered(before) : before, after: isNumbered ? numbered(after) : after, ...more };
 }
 
-/** The delta between the known bytes. Null if they differ, or the delta is empty, malformed or no JSON string. */
+/**
+ * The delta between the known bytes. Null if the frame does not begin and end with the known bytes, or if the delta is
+ * empty, is not a JSON string, or has half of a surrogate pair.
+ */
 function deltaIn(frame: string, { before, after, isNumbered }: Envelope): string | null {
   const text = isNumbered ? numbered(frame) : frame;
   if (text.length <= before.length + after.length || !text.startsWith(before) || !text.endsWith(after)) return null;
@@ -193,7 +216,10 @@ function deltaIn(frame: string, { before, after, isNumbered }: Envelope): string
   }
 }
 
-/** Finds the number only outside of strings: a quotation mark inside a JSON string is always escaped. */
+/**
+ * The frame without its sequence number. A quotation mark inside a JSON string is always escaped, so the search finds
+ * the number only outside of strings.
+ */
 function numbered(text: string): string {
   return text.replace(sequenceNumber, '"sequence_number":0');
 }

@@ -11,7 +11,10 @@ export interface Upstream {
   url: string;
   /** Set if the host name in the URL is resolved at intervals. Each of its addresses is then an engine of its own. */
   resolve?: Resolving;
-  /** One address of the URL's host, with `resolve`; requests still name the host. Null: no address is known. */
+  /**
+   * One address of the URL's host name, with `resolve`. Requests to it still name the URL's host. Null: no address of
+   * the name is known.
+   */
   address?: string | null;
   protocol: UpstreamProtocol;
   /** How the engine differs from others of its protocol. Absent: it has the generic dialect. */
@@ -23,13 +26,21 @@ export interface Upstream {
   timeouts: UpstreamTimeouts;
   /** Whether each organization has its own salt in the engine's prefix cache, so that they don't share entries. */
   isCacheSalted?: boolean;
-  /** Whose requests may share a connection; absent: `any`. */
+  /**
+   * Whose requests may follow the first one on a connection to the engine: those of the same organization, of any or of
+   * none; absent: of any.
+   */
   reuse?: Reuse;
   /** The names of headers that tell the operator's scheduler whose request it is. */
   identityHeaders?: { organization?: string; plan?: string; session?: string; priority?: string };
-  /** The field that makes the engine report its counts on every chunk of a stream; absent: none is sent. */
+  /**
+   * The request field that makes the engine report its token counts on every chunk of a stream; absent: none is sent.
+   */
   runningUsage?: "usage" | "timings";
-  /** The priority of each plan's requests, by the plan's name, in the engine's numbers; others have none. */
+  /**
+   * The key is the name of a plan, the value is the priority of its requests, in the engine's numbers. Requests of
+   * other plans have no priority.
+   */
   priorities?: Readonly<Record<string, number>>;
   /** The limits on the requests in flight at the engine; absent: no limit. */
   capacity?: Capacity;
@@ -60,7 +71,10 @@ export interface Capacity {
   /** Whether all processes of the fleet share the limits, instead of each having them. */
   isShared?: boolean;
   tokens_in_flight_max: number | null;
-  /** The percentage of both limits that is reserved for organizations that use less than this percentage. */
+  /**
+   * The percentage of both limits that is reserved for organizations whose requests in flight use less than this
+   * percentage of them.
+   */
   reserved_percent: number;
   /** The most requests that may wait for the engine. */
   queue_max: number;
@@ -110,15 +124,17 @@ const output_tokens_per_s = 20;
 
 /** The factor of `idle_ms` for a request with tools: some engines hold a call back until all of it is written. */
 const heldBack_factor = 4;
-/** The factor of `idle_ms` for an engine that sends comments, which a proxy may send for an engine that is dead. */
+/** The factor of `idle_ms` for an engine that sends signs of life, which a proxy may send for an engine that is dead. */
 const alive_factor = 10;
 
-/** The longest times between two parts of an answer: with nothing in between, and with comments in between. */
+/** The longest times between two parts of an answer, without and with signs of life. */
 export function silences({ idle_ms }: UpstreamTimeouts, hasTools: boolean): { idle_ms: number; alive_ms: number } {
   return { idle_ms: hasTools ? heldBack_factor * idle_ms : idle_ms, alive_ms: alive_factor * idle_ms };
 }
 
-/** How much more time the first part gets. `wholeTokens`: the tokens of an unstreamed answer, else 0. */
+/**
+ * How much more time the first part gets, in milliseconds. `wholeTokens`: the tokens of an unstreamed answer, else 0.
+ */
 export function leeway_ms(inputTokens: number, wholeTokens: number): number {
   return Math.ceil((inputTokens / input_tokens_per_s + wholeTokens / output_tokens_per_s) * 1000);
 }

@@ -1,12 +1,16 @@
 /**
- * The text of one answer, kept in case its engine never reports usage: a tokenizer then counts it at the end
- * (docs/design/usage.md, Counting tokens). Of a very long answer, the count of its beginning is extrapolated.
+ * The text of one answer, kept while it runs in case its engine never reports usage: a tokenizer then counts it at the
+ * end (docs/design/usage.md, Counting tokens). Of a very long answer, only the beginning is kept, and the count of the
+ * beginning is extrapolated.
  */
 import type { AnswerPart, InferenceEvent, PartHead } from "../inference/event.ts";
 
 const text_bytes_max = 1024 * 1024;
 const step_bytes = 64 * 1024;
-/** Deltas are joined in such numbers: as a string of its own, each costs more memory than its characters. */
+/**
+ * This many deltas are collected, and joined into one string: as a string of its own, each delta costs more memory than
+ * its characters.
+ */
 const deltas_pending_max = 256;
 const bytes_per_code_unit = 2;
 

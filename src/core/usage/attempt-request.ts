@@ -1,4 +1,7 @@
-/** The request as engines get it: the same for all, except for fields that an engine does not allow or has refused. */
+/**
+ * The request as it is sent to engines. It is the same for all of them, except for fields that an engine does not allow
+ * or has refused.
+ */
 import { outputTokensAllowed } from "../admission/allowance.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Dialect } from "../protocol/dialect.ts";
@@ -10,15 +13,19 @@ import type { AttemptRequest, RunRequest } from "./record.ts";
 
 export interface AttemptsSettings {
   /**
-   * An answer with at most this cap that the caller does not stream is not streamed by the engine either. With a higher
-   * cap, a fast engine may still be asked for it without streaming (whole-answers.ts), unless this is 0.
+   * If the cap on output is at most this, an answer that the caller does not stream is not streamed by the engine
+   * either. Above this cap, a fast engine may still be asked for the answer without streaming (whole-answers.ts),
+   * unless this is 0.
    */
   unstreamed_tokens_max: number;
 }
 
 export interface EngineRequest {
   stream: boolean;
-  /** The request's cap, if a fast engine may be asked not to stream despite `unstreamed_tokens_max`; else null. */
+  /**
+   * The request's cap on output tokens, if the answer may be requested without streaming from an engine that will
+   * finish it soon, although the cap is above `unstreamed_tokens_max`; else null.
+   */
   quickTokens: number | null;
   /** How long parts are gathered before they are read; 0 if a caller reads them as they arrive. */
   gather_ms: number;
@@ -36,10 +43,16 @@ export interface EngineRequest {
   };
 }
 
-/** The most output tokens that count as load: caps are far above real answers, and would hide the inputs' sizes. */
+/**
+ * The most output tokens that count as load. Caps on output are far above the length of real answers, and would hide
+ * the differences between inputs.
+ */
 const answer_tokens = 1024;
 
-/** How long parts are gathered for a caller who does not stream: docs/design/usage.md, Answers that aren't streamed. */
+/**
+ * How long the parts of an answer that is not streamed to its caller are gathered: docs/design/usage.md, Answers that
+ * aren't streamed.
+ */
 const unstreamed_gather_ms = 100;
 
 /** Whether the caller may have read a part of the answer before its end, so that the answer cannot begin again. */
@@ -52,7 +65,10 @@ export function isShownAtOnce(asked: Pick<RunRequest, "request" | "fetched">): b
   return isReadAsProduced(asked) || asked.request.passed !== undefined;
 }
 
-/** The parts that depend only on the request and the route. `session`: the name by which engines know the conversation. */
+/**
+ * Makes the parameters of a call to an engine that depend only on the request and the route. `session`: returns the
+ * name by which engines know the conversation.
+ */
 export function questionOf(
   engineRequest: EngineRequest,
   { asked }: AttemptRequest,
@@ -78,8 +94,9 @@ export function questionOf(
 }
 
 /**
- * How long an attempt may take. `more_ms`: the additional time for the first part of a large request. `take`: called if
- * the first part is late; returns whether another engine gets the request. Null: there is no other engine.
+ * How long an attempt may take. `more_ms`: the additional time for the first part, because the request is large.
+ * `take`: called if the first part is late; returns whether another engine gets the request instead. Null if there is no
+ * other engine.
  */
 export function patienceOf(
   route: Route,
@@ -140,9 +157,15 @@ export function engineRequestOf({ asked, room }: AttemptRequest, settings: Attem
 
 const remembered_ms = 3_600_000;
 
-/** Remembers for an hour which routes refused a field that is not essential: they are not sent the field again. */
+/**
+ * Remembers for an hour which routes refused a field that is not essential, so that the field is not sent to them
+ * again.
+ */
 export class LesserDialects {
-  /** By upstream, and by the engine's name for the model. A reload makes new upstreams, which drops all of them. */
+  /**
+   * The learned dialects. The key is the upstream; the key of the inner map is the engine's name for the model. A
+   * reload makes new upstreams, which drops all of these dialects.
+   */
   readonly #found = new WeakMap<Upstream, Map<string, { dialect: Dialect; until_ms: number }>>();
 
   learned({ upstream, model }: Pick<Route, "upstream" | "model">, dialect: Dialect, now_ms: number): void {

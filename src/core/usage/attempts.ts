@@ -72,7 +72,10 @@ export class Attempts implements EngineAnswer, EngineEvents {
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #begun_ms = 0;
   #lateBefore_ms = 0;
-  /** The request's cap, if the engine is asked not to stream despite `unstreamed_tokens_max`; else null. */
+  /**
+   * The request's cap on output tokens, if the attempt's engine is asked not to stream the answer although the cap is
+   * above `unstreamed_tokens_max`; else null.
+   */
   #quickTokens: number | null = null;
   #end: AttemptEnd | null = null;
   /** Whether the first part of the current attempt has arrived. */
@@ -137,7 +140,9 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return this.#isOver ? { done: true, value: undefined } : this.#last(batch);
   }
 
-  /** The caller has received nothing of this answer: if its engine fails, another engine may begin it again. */
+  /**
+   * Reads an answer of which the caller has received nothing: if its engine fails, another engine may begin it again.
+   */
   async #nextUnseen(): Promise<Next> {
     const next: Next = await this.#attempt!.next();
     const end = this.#end;
@@ -233,7 +238,10 @@ export class Attempts implements EngineAnswer, EngineEvents {
     }
   }
 
-  /** From now on the route counts as healthy, however long the answer takes, unless other routes begin far sooner. */
+  /**
+   * Records that the route has begun to answer. The route then counts as healthy, however long the answer takes, unless
+   * other routes begin far sooner.
+   */
   #wasShown(route: Route): void {
     const { health, now_ms, late_ms, firstPart, replicas } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
@@ -282,7 +290,9 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return patienceOf(route, { more_ms: this.#leeway_ms(), rest_ms: this.#rest_ms(route), hasTools }, take);
   }
 
-  /** The answer's last batch. If it is a failure, its fault combines the faults of all attempts. */
+  /**
+   * The answer's last batch, for the caller. If the batch is a failure, its fault combines the faults of all attempts.
+   */
   #last(batch: Batch): Next {
     const last = batch.at(-1);
     if (last && last.type !== "response-failed") return { done: false, value: batch };

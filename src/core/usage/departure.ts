@@ -1,4 +1,7 @@
-/** Decides how long an engine goes on after its caller has left: docs/design/usage.md, A caller who leaves. */
+/**
+ * Decides how long an engine goes on with an answer after its caller has left: docs/design/usage.md, A caller who
+ * leaves.
+ */
 import type { RouteState } from "../routing/health.ts";
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
@@ -27,7 +30,10 @@ export function mayFinish(state: RouteState): boolean {
   return state !== "open" && state !== "down";
 }
 
-/** The signal of an attempt without streaming. `isWell`: whether the engine can still be expected to finish. */
+/**
+ * The signal of an attempt whose engine was asked not to stream. `isWell`: whether the engine can still be expected to
+ * finish.
+ */
 export function finishing({ signal, halted }: Signals, clock: Pick<Clock, "after">, isWell: () => boolean): Finishing {
   const work: Cancellation = halted.child();
   let cancel: (() => void) | null = null;

@@ -1,7 +1,13 @@
-/** How much of an answer was forwarded. Streamed parts are counted apart from whole parts, which have one delta. */
+/**
+ * How much of one answer was forwarded: its deltas and code units (of UTF-16). Parts that were streamed are counted
+ * separately from parts that arrived whole; a part with a single delta counts as whole.
+ */
 import type { InferenceEvent } from "../inference/event.ts";
 
-/** Scripts that differ in code units per token. `latin` includes Cyrillic, Greek and code; `cjk` kana and hangul. */
+/**
+ * The scripts of a text, as far as they differ in code units (of UTF-16) per token. `latin` includes Cyrillic, Greek,
+ * digits, blanks and code; `cjk` includes kana and hangul. Pure.
+ */
 export const scripts = ["latin", "cjk", "other"] as const;
 export type Script = (typeof scripts)[number];
 
@@ -30,7 +36,10 @@ export function addUnits(units: Units, text: string): void {
 
 export interface Amount extends Units {
   deltas: number;
-  /** Vocabularies cut a CJK character into several tokens, of which some have no delta of their own. */
+  /**
+   * The deltas that contain a CJK character. Vocabularies cut such characters into several tokens, of which some have
+   * no delta of their own.
+   */
   cjkDeltas: number;
   otherDeltas: number;
 }

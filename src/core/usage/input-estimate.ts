@@ -9,7 +9,10 @@ import type { InferenceRequest } from "../inference/request.ts";
 import { promptTokens, type Usage } from "../inference/usage.ts";
 import type { InputRatio } from "../store/calibration.ts";
 
-/** The most models or routes that are learned at a time, and the most rows that are read at a start. */
+/**
+ * The most models or routes whose learned values are kept in one memory, and the most rows that are read at a start.
+ * With a larger catalog, some are forgotten and learned again.
+ */
 export const learned_max = 1000;
 
 /** The part of a memory of learned values that is needed to save and restore it. */
@@ -68,7 +71,10 @@ export interface InputEstimate {
   tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number, media?: Media): number;
   /** The middle estimate of the input's tokens, at least 1. */
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
-  /** Learns from an engine's report, or from a tokenizer's count. Media teach nothing about text. */
+  /**
+   * Learns from an engine's report of this input, or from a tokenizer's count. An input with media teaches nothing
+   * about text.
+   */
   observe(model: Pick<Model, "id">, bodyBytes: number, media: Pick<Media, "bytes">, usage: Usage): void;
   ratios: Kept<InputRatio>;
 }
@@ -79,16 +85,24 @@ const estimateSettings = {
   models_max: learned_max,
 };
 
-/** Tokens per byte of most texts, before the first report. Holds use the larger `ratio_initial`. */
+/**
+ * Tokens per byte of most texts, for the middle estimate before the first report. Holds use the larger `ratio_initial`.
+ */
 const ratioExpected = 1 / 4;
-/** The bytes of a body around its text (names, model, settings), which no engine counts. */
+/**
+ * The bytes of a body around its text (names, model, settings), which no engine counts. In a greeting they are the
+ * larger part.
+ */
 const frameBytes = 96;
 /** The tokens that a chat template adds, before the first report: the maximum of nearly all models, and the average. */
 const templateTokens_upper = 16;
 const templateTokens = 8;
 /** The most tokens that can be learned for a template, with the system prompts that engines add. */
 const templateTokens_max = 1024;
-/** Shorter texts teach the template's tokens: a report moves them by a quarter of its distance, 64 at most. */
+/**
+ * Inputs with less text than this teach how many tokens the template adds. One report moves the learned number by a
+ * quarter of its distance from the report, 64 tokens at most.
+ */
 const smallBytes_max = 512;
 const templateWeight = 1 / 4;
 const templateDistance_max = 256;
@@ -101,9 +115,15 @@ const ratio_min = 1 / 24;
 const ratio_max = 1.5;
 /** The weight of one report in the moving mean of the spread (how far the ratios of inputs differ). */
 const weight = 1 / 16;
-/** The ratio is learned from about this many recent reports. Older ones weigh less, and none outweighs the others. */
+/**
+ * The ratio is learned from about this many recent reports, with older ones weighted less. No single input outweighs
+ * the others.
+ */
 const reports_remembered = 256;
-/** The weight of `ratioExpected`, in bytes of input: a very short input changes the ratio little. */
+/**
+ * The weight of `ratioExpected` against the reports, in bytes of input, so that a very short input changes the ratio
+ * little.
+ */
 const expectedBytes = 1024;
 
 function isPlausible({ ratio, spread, bytes, template }: InputRatio): boolean {

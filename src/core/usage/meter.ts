@@ -22,9 +22,15 @@ export type MeteredHold = Pick<
 export interface Metering extends TallyParts {
   events: AsyncIterable<Batch>;
   hold: MeteredHold;
-  /** If the answer is not delivered as it arrives, it may begin again, and is free if the node dies before its end. */
+  /**
+   * Whether the answer is delivered as it arrives. If not, nothing is delivered before its end, and it may begin again:
+   * if the node dies before that, nothing is charged.
+   */
   stream: boolean;
-  /** Set if the client fetches the answer later: what the client can fetch counts as delivered. */
+  /**
+   * Set if the client fetches the answer later: then a part of the answer counts as delivered once the client can fetch
+   * it.
+   */
   fetched: Fetched | null;
   /** The output tokens that a usage window still pays for, if those are fewer than the request's own cap; else null. */
   windowTokens?: number | null;
@@ -37,7 +43,10 @@ export interface Metering extends TallyParts {
 
 export class Meter {
   readonly #metering: Metering;
-  /** The engine's events, as far as the hold pays for them. The last is `response-end` or `response-failed`. */
+  /**
+   * The engine's events, as far as the hold pays for them. The events end in `response-end` or `response-failed`;
+   * nothing is thrown.
+   */
   readonly events: AsyncGenerator<Batch, void, void>;
   #count: Tally;
   #stoppedBy: Ending["stoppedBy"] = null;
@@ -108,13 +117,19 @@ export class Meter {
     if (await fetched.stored()) this.#metering.hold.progress(usage, true);
   }
 
-  /** An engine failed before its answer was delivered, and another engine begins the answer again. */
+  /**
+   * Discards the count, because an engine failed before its answer was delivered, and another engine begins the answer
+   * again.
+   */
   #restart(): void {
     this.#count = new Tally(this.#metering);
     this.#metering.hold.restart();
   }
 
-  /** If the input was too long, the fault gets the engine's count of the input, and the model's context. */
+  /**
+   * The batch that ends a failed answer. If the input was too long, the fault gets two lengths: the engine's count of
+   * the input, and the model's context.
+   */
   #failed(batch: Batch, fault: Fault): Batch {
     const { contextTokens, inputTokensExpected } = this.#metering;
     this.#failure = withOverflow(fault, contextTokens, inputTokensExpected);
@@ -128,7 +143,10 @@ export class Meter {
       this.#stoppedBy = this.#metering.hold.stoppingLimit();
   }
 
-  /** Lets a tokenizer count the charged tokens that no engine reported; null if there are none. Never rejects. */
+  /**
+   * Lets a tokenizer count the charged tokens that no engine reported. Null if there is nothing to count. Never
+   * rejects.
+   */
   counted(): Promise<void> | null {
     return this.#isFree(this.#outcome()) ? null : this.#count.counted();
   }
@@ -173,7 +191,10 @@ function believed(batch: Batch, count: Tally): Batch {
   return count.rejected ? batch.filter(({ type }) => type !== "usage") : batch;
 }
 
-/** The events of a batch that the hold still pays for, counted here: a window is used up to its last token. */
+/**
+ * The events of a batch that the hold still pays for, so that a usage window can be used up to its last token. The
+ * events are counted here.
+ */
 async function fitting(batch: Batch, hold: MeteredHold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];
   for (const event of batch) {

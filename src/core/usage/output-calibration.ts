@@ -1,7 +1,8 @@
 /**
  * Counts the tokens of an answer before its engine reports: by its deltas, or by its text, whichever gives more. A part
- * that arrived whole is counted by its text alone. Each route learns for itself, because two engines of one model may
- * cut an answer differently: docs/design/usage.md, Counting tokens. A delta is one `part-delta` event.
+ * that arrived whole has one delta, and is counted by its text alone. Each route learns for itself, because two engines
+ * of one model may cut an answer differently: docs/design/usage.md, Counting tokens. A delta is one `part-delta` event,
+ * in whatever frames the engine sent it.
  */
 import type { OutputSums } from "../store/calibration.ts";
 import { type Amount, codeUnitsOf, type Script, scripts, type Units } from "./forwarded.ts";
@@ -30,13 +31,17 @@ const tokens_remembered = 200_000;
 /** Sums above this are not accepted. */
 const sum_max = 1e9;
 /**
- * With fewer tokens per delta, a route counts as one that sends one token in each: the first number is for Latin text,
- * the second for other scripts. The first is above 1, because the tokens that end an answer have no delta. The second
- * is larger, because only the last of the several tokens of a character has a delta.
+ * With fewer tokens per delta than this, a route counts as one that sends one token in each delta: the first number is
+ * for Latin text, the second for other scripts. The first is above 1, because the special tokens that end an answer
+ * have no delta. The second is larger, because a character of other scripts may be several tokens, of which only the
+ * last one has the delta.
  */
 const tokens_per_single_delta_max = 1.05;
 const tokens_per_wide_delta_max = 3;
-/** An answer with a larger share of deltas in other scripts does not teach the tokens per delta of Latin text. */
+/**
+ * If a larger share than this of an answer's deltas is in other scripts, the tokens per delta of Latin text are not
+ * learned from the answer.
+ */
 const wide_share_max = 0.1;
 /**
  * On a route with one token in each delta, counting the deltas is exact. But if the text is longer by this factor than
@@ -110,7 +115,10 @@ class LearnedCalibration {
     this.#learn(this.#all.reported, observed);
   }
 
-  /** Learns from a tokenizer's count. Values from counts are used until an engine has reported, and are not saved. */
+  /**
+   * Learns from a tokenizer's count instead of a report. The values learned from counts are used until an engine has
+   * reported, and are not saved.
+   */
   observeCount(observed: Observed): void {
     this.#learn(this.#all.counted, observed);
   }
@@ -211,9 +219,10 @@ function isCount(sum: number): boolean {
 }
 
 /**
- * Tokens per code unit: the value before the first report, and the bounds. A ratio is learned from complete answers
- * whose tokens are all in their text. One answer moves it by at most a tenth, and never beyond what a vocabulary can
- * have, so that an odd report does little: docs/design/usage.md, Counting tokens.
+ * Tokens per code unit for each script: the value before the first report, and the bounds. The ratio of a script on a
+ * route is learned from complete answers whose tokens are all in their text. One answer moves it by at most a tenth, and
+ * never beyond what a vocabulary can have, so that a wrong or odd report does little: docs/design/usage.md, Counting
+ * tokens.
  */
 const ratios: Record<Script, { first: number; min: number; max: number }> = {
   latin: { first: 1 / 4, min: 1 / 8, max: 1 / 1 },
@@ -249,7 +258,10 @@ function isPlausibleText(units: Units, tokens: number): boolean {
   return tokens <= bound("max") + 2 && tokens >= bound("min");
 }
 
-/** Divides a text's known number of tokens among its scripts, in proportion to the number expected for each. */
+/**
+ * Learns from a text with a known number of tokens. The tokens are divided among the text's scripts, in proportion to
+ * the number that is expected for each script.
+ */
 function learnText(sums: Sums, names: Names, units: Units, tokens: number): void {
   const factor = tokens / textTokens(sums, names, units);
   const shares = scripts.map((script) => units[script] * ratioOf(sums, names[script], script) * factor);

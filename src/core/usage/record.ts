@@ -1,4 +1,7 @@
-/** USAGE, the record of a request: what is known before it runs, how far its engines have come, and how it ended. */
+/**
+ * USAGE, the record of a request: what is known of it before it runs, how far its engines have come with it, and how it
+ * ended.
+ */
 import type { Entry } from "../admission/entrance.ts";
 import type { OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceEvent } from "../inference/event.ts";
@@ -43,7 +46,9 @@ export interface RunRequest extends Entry {
   codecOf?: CodecOf;
   /** How the answer is fetched, if it is a background response. */
   fetched?: Fetched | null;
-  /** Called with the memory that the answer takes, if it is much. May throw the Fault that ends the request. */
+  /**
+   * Called with the bytes of memory that the answer takes, if they are many. May throw the Fault that ends the request.
+   */
   holdAnswer?: ((bytes: number) => void) | undefined;
 }
 
@@ -60,8 +65,9 @@ export interface Fetched {
 export interface AttemptRequest extends Signals {
   asked: RunRequest;
   /**
-   * The answer's output tokens. `allowed`: as many as the model and its context allow; `held`: as many as the hold pays
-   * for. `isSlight`: as in the request's `Reservation`; absent: not known.
+   * The output tokens that an answer may have. `allowed`: as many as the model and its context allow; `held`: as many
+   * as the hold (the amount reserved so far) pays for. `isSlight`: as in the request's `Reservation`; absent: not
+   * known.
    */
   room: { allowed: number; held: number; isSlight?: boolean };
   /** Resolves when the ledger has granted the request. Only then may the request wait for a slot. */
@@ -103,7 +109,10 @@ export function triedOf(route: Route, { kind, status, said }: AttemptEnd, ms: nu
 export interface EngineProgress {
   /** The route that answers, or that was tried last; null before any was tried. */
   route: Route | null;
-  /** Whether an engine has read the request: false while it waits for a slot, and after that engine has failed. */
+  /**
+   * Whether an engine has read the request. False while the request waits for a slot, and after the engine that had it
+   * has failed.
+   */
   isAtEngine: boolean;
   /** Whether no further engine will be tried, so that the conversation is not needed any more. */
   isFinal: boolean;
@@ -147,7 +156,10 @@ export interface EngineAnswer {
   readonly events: EngineEvents;
 }
 
-/** Sends the request at once instead of at the first read. Read the answer to its end, or end it with `return`. */
+/**
+ * Sends the request at once instead of when the answer is first read. The answer must be read to its end, or ended with
+ * `return`.
+ */
 export function startedAnswer({ progress, events }: EngineAnswer): EngineAnswer {
   return { progress, events: new StartedEvents(events) };
 }
@@ -230,7 +242,10 @@ export interface LostField {
   loss: Loss;
 }
 
-/** A wait for a slot that has ended. `full`: too many requests already waited, or this one waited too long. */
+/**
+ * A request's wait for a slot at an engine, once the wait has ended. `full`: too many requests already waited, or this
+ * one waited too long.
+ */
 export interface Waited {
   model: string;
   outcome: "served" | "left" | "full";

@@ -50,12 +50,18 @@ export function rejectionOf({ usage, rejected }: RawReport, facts: Facts): Rejec
   return { ...flaws, said: rejected?.said ?? reportedIn(usage) };
 }
 
-/** A report above our estimate may be honest, because of images and templates; above the context, it is not. */
+/**
+ * The flaw in the reported input tokens, or null. A report above our estimate may be honest, because of images and
+ * templates; a report above the model's context is not.
+ */
 function inputFlaw(usage: Usage, { contextTokens }: Facts): ReportFlaw | null {
   return promptTokens(usage) > contextTokens ? "above_context" : null;
 }
 
-/** A report above our count may be honest, up to the cap, because of reasoning that is not sent. */
+/**
+ * The flaw in the reported output tokens, or null. A report above our count may be honest, up to the cap, because of
+ * reasoning that is not sent.
+ */
 function outputFlaw({ outputTokens }: Usage, facts: Facts): ReportFlaw | null {
   const { deltas, codeUnits, countedTokens } = facts;
   // An engine may exceed its cap, if the forwarded output shows it.
@@ -101,7 +107,10 @@ export class Count {
   /** Whether there was output after the last report: some engines report only at the start. */
   outgrown = false;
   terminal: TerminalEvent | undefined;
-  /** Never falls, even if a part that seemed to have arrived whole turns out to be streamed. */
+  /**
+   * Our count of the tokens in the forwarded part. It never falls, even if a part that seemed to have arrived whole
+   * turns out to be streamed.
+   */
   countedTokens = 0;
   #reportedTokens = 0;
   readonly #parts: CountParts;
@@ -147,7 +156,10 @@ export class Count {
     return this.rejected?.output === undefined || !unreadable.has(this.rejected.output);
   }
 
-  /** The reported tokens are those of the text alone: special tokens of calls weigh most in a short answer. */
+  /**
+   * Whether the reported tokens are those of the text alone. The special tokens that mark calls and reasoning are not
+   * part of the text, and weigh most in a short answer.
+   */
   get isAllText(): boolean {
     if (!this.isOutputReported || this.rejected) return false;
     const { report, terminal, forwarded } = this;

@@ -1,4 +1,7 @@
-/** Decides which route a request tries next, and the wait before it. Sends nothing, and holds no part of an answer. */
+/**
+ * Decides the order in which a request tries routes: which may still be tried, which is next, and the wait before it. It
+ * sends nothing, and holds no part of an answer.
+ */
 import { Fault } from "../inference/fault.ts";
 import { affinityKey } from "../routing/affinity.ts";
 import { isFree, nextAfter, type RetryBudget, repeatAfter_ms } from "../routing/after.ts";
@@ -79,7 +82,10 @@ export class RouteOrder implements Visit, Claim {
     return this.#key;
   }
 
-  /** The name by which engines know the conversation, from which the client's name cannot be derived; or null. */
+  /**
+   * The name by which engines know the conversation, from which the client's own name cannot be derived. Null if
+   * nothing identifies the conversation.
+   */
   session(): string | null {
     return this.key()?.toString(16) ?? null;
   }
@@ -187,7 +193,10 @@ export class RouteOrder implements Visit, Claim {
     return health.usable(this.#left, now_ms());
   }
 
-  /** Names may resolve to other addresses by now: those that are gone are not tried, and new ones may be. */
+  /**
+   * Reads the routes again, because names may resolve to other addresses by now: addresses that are gone are not tried,
+   * and new ones may be.
+   */
   #renew(): void {
     const routes = this.#parts.replicas.routesOf(this.#attemptRequest.asked.model);
     if (routes === this.#routes) return;
@@ -208,7 +217,10 @@ export class RouteOrder implements Visit, Claim {
     return fitting(able, inputTokens + (request.outputTokens_max ?? 1), contextOf);
   }
 
-  /** Whether another route may be asked because this one is slow. If so, counts against the retry budget. */
+  /**
+   * Whether another route may be asked because the current one is slow. If so, counts the additional attempt against
+   * the retry budget.
+   */
   takeSpare(): boolean {
     const { health, queues, now_ms } = this.#parts;
     this.#renew();
@@ -217,7 +229,10 @@ export class RouteOrder implements Visit, Claim {
     return this.#isSpareTaken;
   }
 
-  /** Null: there is no next attempt. `rest_ms`: the time until the deadline of all attempts. */
+  /**
+   * The next attempt after one that delivered nothing; null: there is none. `rest_ms`: the time until the deadline of
+   * all attempts.
+   */
   after(route: Route, end: AttemptEnd, rest_ms: number): Stage | null {
     const next = nextAfter[end.kind];
     if (next === "stop" || rest_ms <= 0) return null;
@@ -236,7 +251,10 @@ export class RouteOrder implements Visit, Claim {
     return wait_ms === null ? null : { route, isFresh: false, wait_ms };
   }
 
-  /** Allows only routes with a larger context, also those that were tried before and failed for another reason. */
+  /**
+   * Allows only routes with a larger context from now on, also those that were tried before and failed for another
+   * reason.
+   */
   #seekLarger(route: Route): void {
     this.#contextTokens_over = contextTokensOf(this.#attemptRequest.asked.model, route);
     this.#asked = [];

@@ -1,7 +1,8 @@
 /**
- * USAGE: a request's run, from its admission to its record in the ledger: enter (ask for admission), open (ask an
- * engine), count, price, settle. A run settles exactly once: when its events have ended, or when it is disposed of,
- * whichever comes first. Every throw, return or failure after `start`, and every client that leaves, leads there.
+ * USAGE: a request's run, from its admission to its record in the ledger. The steps: enter (ask for admission), open (ask
+ * an engine), count, price, settle. A run is disposable, and settles exactly once: when its events have ended, or when it
+ * is disposed of, whichever comes first. Every throw, return or failure after `start`, and every client that leaves, leads
+ * to that settlement.
  */
 import type { Admitting, Entrance } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";
@@ -29,7 +30,10 @@ export interface Run extends AsyncDisposable {
   /** The grant, and the state of the sliding rate limits before this request was counted. */
   readonly grant: Reservation["grant"];
   readonly rates: Reservation["rates"];
-  /** The answer's events, as far as the hold pays for them. The last is `response-end` or `response-failed`. */
+  /**
+   * The events of the answer, as far as the hold (the amount reserved for the request) pays for them. The last event is
+   * `response-end` or `response-failed`.
+   */
   readonly events: Meter["events"];
   /** Resolves when the ledger has confirmed the settlement. Call it only after the run was disposed of. */
   confirmed(): Promise<void>;
@@ -99,7 +103,10 @@ export function runs(parts: RunParts): Runs {
   };
 }
 
-/** A request has at most this many times the bytes that its engine gets: `\u0430` is six bytes for two. */
+/**
+ * A request has at most this many times the bytes of the one that its engine gets, if no field of it is left out:
+ * `\u0430` is six bytes for two.
+ */
 const asSent_max = 3;
 
 class GrantedRun implements Run {
@@ -254,7 +261,10 @@ class GrantedRun implements Run {
     if (recorded) void this.#confirmed.finally(recorded);
   }
 
-  /** The record lists the attempts if there were several, an engine has several addresses, or sent a status or text. */
+  /**
+   * The route, as the record states it. The list of attempts is added if there were several, if the engine has several
+   * addresses, or if an engine sent a status or a text.
+   */
   #servedBy(): Settlement["route"] {
     const { route, attempts = 0, tried = [] } = this.#answer?.progress ?? {};
     if (!route) return null;

@@ -11,7 +11,10 @@ import { Count, type CountParts, type TokenizerCount, tokens_taught_min } from "
 
 type Batch = readonly InferenceEvent[];
 
-/** The model's tokenizer for one request, off the main thread. `prompt` returns null if it cannot count. */
+/**
+ * The model's tokenizer, off the main thread, for one request: counts the tokens that no engine reports. `prompt`
+ * returns null if it cannot count.
+ */
 export interface Tokenizing {
   /** Whether `prompt` can count the prompt. If not, the memory of the request can be released before the answer ends. */
   readonly hasPrompt: boolean;
@@ -36,7 +39,9 @@ export interface TallyParts extends CountParts {
 export class Tally {
   readonly #parts: TallyParts;
   #now: Count;
-  /** The count with `#batch` added. The two objects are then swapped, so that a batch makes no new object. */
+  /**
+   * The count after `#batch` is added to `#now`. The two objects are then swapped, so that a batch makes no new object.
+   */
   #next: Count;
   #batch: Batch | null = null;
   /** The text of the answer; null if no tokenizer will count it. */
@@ -92,7 +97,10 @@ export class Tally {
     return this.#now.usage(this.#tokenizer);
   }
 
-  /** Lets a tokenizer count, once, the tokens that no believed report covers; null: there are none. Never rejects. */
+  /**
+   * Lets a tokenizer count, once, the tokens that no believed report covers. Null if there is nothing to count. Never
+   * rejects.
+   */
   counted(): Promise<void> | null {
     const { tokenizing } = this.#parts;
     if (this.#counting || !tokenizing) return this.#counting;

@@ -1,7 +1,8 @@
 /**
- * Decides which engines are asked not to stream an answer although its cap is above `unstreamed_tokens_max`: those fast
- * enough to finish it within the time that an engine gets after its client has left. So a client that leaves is nearly
- * always charged by the engine's report: docs/design/usage.md, Answers that aren't streamed.
+ * Decides which engines are asked not to stream an answer although its cap is above `unstreamed_tokens_max`. These are
+ * the engines whose measured speed is enough to finish it within the time that an engine gets after its client has
+ * left. So a client that leaves is nearly always charged by the engine's report: docs/design/usage.md, Answers that
+ * aren't streamed.
  */
 import type { Route } from "../routing/catalog.ts";
 import { finish_ms } from "./departure.ts";
@@ -25,14 +26,20 @@ export interface EndedAttempt {
   route: Route;
   keyId: string;
   ms: number;
-  /** The engine's report of a complete answer; null: the answer is not complete, or has no report. */
+  /**
+   * The output tokens that the engine reported for a complete answer; null: the answer is not complete, or has no
+   * report.
+   */
   reported: number | null;
-  /** The request's cap, if the engine was asked not to stream by the rule of this file; else null. */
+  /** The request's cap on output tokens, if the engine was asked not to stream by the rule of this file; else null. */
   quickTokens: number | null;
   isLeft: boolean;
 }
 
-/** How many answers must be measured before a route's speed is used, and how long it is used after the last one. */
+/**
+ * How many answers must have been measured before a route's speed is used, and how long the speed is used after the
+ * last answer.
+ */
 const answers_min = 8;
 const believed_ms = 600_000;
 /**
@@ -41,7 +48,10 @@ const believed_ms = 600_000;
  */
 const tokens_long_min = 64;
 const tokens_min = 16;
-/** How far an answer moves the known speed towards its own, as a fraction of the distance. */
+/**
+ * How far an answer moves the known speed towards its own, as a fraction of the distance: one fraction for a slower
+ * answer, and one for a faster answer.
+ */
 const weights = { slower: 1 / 2, faster: 1 / 16 };
 /** If a client leaves twice within this time, its answers are requested as streams for the same time after that. */
 const departures_ms = 60_000;
@@ -51,14 +61,19 @@ export class WholeAnswers {
   readonly #speeds: Learned<Speed> = learned(learned_max, () => true);
   readonly #departures: Learned<Departures> = learned(clients_max, () => true);
 
-  /** Whether the route's engine may be asked for an answer of up to `tokens` tokens without streaming. */
+  /**
+   * Whether this route's engine may be asked, for this client, to answer with up to `tokens` tokens without streaming.
+   */
   mayBeWhole(route: Route, keyId: string, tokens: number, now_ms: number): boolean {
     if (route.upstream.dialect?.stopsForLeaver.whole === false || this.#isLeaver(keyId, now_ms)) return false;
     const speed = this.#speedOf(route, now_ms);
     return speed !== null && speed.answers >= answers_min && speed.token_ms * tokens <= finish_ms;
   }
 
-  /** An engine that did not finish in time counts as if it had used the whole cap. */
+  /**
+   * Learns from an attempt that has ended. An engine that did not finish in time counts as if it had used the whole
+   * cap.
+   */
   ended({ route, keyId, ms, reported, quickTokens, isLeft }: EndedAttempt, now_ms: number): void {
     const isSlow = reported === null && quickTokens !== null && ms >= finish_ms;
     this.#observe(route, (isSlow ? quickTokens : reported) ?? 0, ms, now_ms);

@@ -1,6 +1,7 @@
 /**
- * COMPACTION: nothing of the answer is delivered, or counted, before its summary begins; without one the request fails.
- * An engine that finds the conversation too long gets a shorter one: docs/design/protocols.md, Compaction.
+ * COMPACTION: nothing of the answer is delivered, or counted, before the model begins its summary; if it writes
+ * none, the request has failed. If an engine finds the conversation too long, the engine is asked again with a shorter
+ * one: docs/design/protocols.md, Compaction.
  */
 import { noSummary } from "../../core/inference/compaction.ts";
 import { type InferenceEvent, isTerminal, type TerminalEvent } from "../../core/inference/event.ts";
@@ -11,10 +12,16 @@ import { leaveOut } from "./leaving-out.ts";
 
 /** How often a conversation may be shortened for an engine. After that, at most a sixteenth of it is left. */
 const shortenings_max = 4;
-/** How many events may be held back before a summary's first word. After more reasoning, the summary is given up. */
+/**
+ * How many events may be held back before the first word of a summary. After more reasoning than this, the summary is
+ * given up.
+ */
 const held_events_max = 262_144;
 const held_chars_max = 4 * 1024 * 1024;
-/** The share of the context that a shortened conversation may fill: the lengths of its turns are only estimated. */
+/**
+ * The share of the context that a shortened conversation may fill if the engine reported the input's length. The rest
+ * is a margin, because the lengths of single turns are estimated.
+ */
 const margin = 0.9;
 const half = 0.5;
 
@@ -72,7 +79,9 @@ export class Compacting extends AskingAgain {
     }
   }
 
-  /** Shortens a conversation that the engine found too long. Returns whether the engine may now be asked again. */
+  /**
+   * Shortens the conversation after the engine found it too long. Returns whether the engine may now be asked again.
+   */
   #isShortened({ code, details: { overflow } }: Fault): boolean {
     const { asked, signal } = this.attemptRequest;
     const { request, model, inputTokens, inputBytes } = asked;

@@ -19,7 +19,10 @@ const said_chars_max = 1024 * 1024;
 /** The fewest code units that a token has on average. */
 const chars_token = 4;
 
-/** Fields of `extra_params` for the answer's format, which an engine would apply to its own part alone. */
+/**
+ * The fields of `extra_params` in which vLLM, SGLang and llama.cpp take a format for the answer. An engine that
+ * continues an answer would apply the format to its own part, from the format's beginning.
+ */
 const formFields = [
   "structured_outputs",
   "guided_json",
@@ -33,7 +36,10 @@ const formFields = [
   "grammar",
 ];
 
-/** Whether another engine may continue the answer: only text without a format, and only of a conversation. */
+/**
+ * Whether an answer to this request may be continued at another engine: only if it is a text without a required format.
+ * A completion (`passed`) has no conversation to which the text so far could be added.
+ */
 export function mayGoOn(asked: Pick<RunRequest, "model" | "request" | "fetched">): boolean {
   const { model, request } = asked;
   const { format, toolChoice, compaction, turns, extra, passed } = request;
@@ -50,7 +56,10 @@ export class Continuing extends AskingAgain {
   #continuations = 0;
   /** The routes that have failed in the middle of the answer. */
   readonly #failed: Route[] = [];
-  /** Maps the continuing engine's parts to those of the whole answer; null before an engine continues the answer. */
+  /**
+   * Maps the answer parts that the continuing engine sends to the parts of the whole answer; null before an engine
+   * continues it.
+   */
   #joint: Joint | null = null;
 
   constructor(open: Open, attemptRequest: AttemptRequest) {
@@ -118,7 +127,10 @@ export class Continuing extends AskingAgain {
   }
 }
 
-/** An engine that is given the first half of a stop sequence does not recognize the second, and writes beyond it. */
+/**
+ * Whether the text ends inside a stop sequence. An engine that is given the first half of one does not recognize the
+ * second, and would write beyond it.
+ */
 function endsWithin(text: string, stops: readonly string[]): boolean {
   return stops.some((stop) => {
     for (let length = stop.length - 1; length > 0; length--) if (text.endsWith(stop.slice(0, length))) return true;
@@ -126,7 +138,10 @@ function endsWithin(text: string, stops: readonly string[]): boolean {
   });
 }
 
-/** White space at the text's end is not sent, because a chat template may cut it; the engine writes it again. */
+/**
+ * The request that continues this text. White space at the text's end is not sent, because a chat template may cut it;
+ * the engine writes it again.
+ */
 function goingOn(request: InferenceRequest, said: Said, rest: number): InferenceRequest {
   const text = said.text.trimEnd();
   const capped = { ...request, ...(request.outputTokens_max === undefined ? {} : { outputTokens_max: rest }) };
@@ -150,7 +165,10 @@ class Said {
     return this.#parts === 1 && !this.#isOther;
   }
 
-  /** The number of tokens in the text, or more. Most engines send one token in each delta. */
+  /**
+   * The number of tokens in the text, or more. It is at least the number of deltas, because most engines send one token
+   * in each delta.
+   */
   get tokens(): number {
     return Math.max(this.#deltas, Math.ceil(this.text.length / chars_token));
   }
@@ -169,14 +187,18 @@ class Said {
 }
 
 /**
- * Joins the continuing engine's parts to those of the answer: its first text continues the part that was left open. Its
- * usage reports are left out, because they count the text so far as input.
+ * Joins the parts of the continuing engine to those of the answer: its first text part continues the part that the
+ * failed engine left open. Its usage reports are left out, because they count the text so far as input, and not as
+ * output.
  */
 class Joint {
   /** The white space at the end of the text that the engine has not yet written again. */
   #space: string;
   #isFirst = true;
-  /** 1 if the engine began with a part other than text: the open text has ended, and parts are numbered one higher. */
+  /**
+   * 1 if the continuing engine began with a part that is not text, so that the open text has ended and the engine's
+   * parts get numbers that are one higher; else 0.
+   */
   #shift = 0;
 
   constructor(said: Said) {

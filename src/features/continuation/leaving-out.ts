@@ -1,5 +1,6 @@
 /**
- * Leaves out the oldest turns of a conversation to summarize that is too long: docs/design/protocols.md, Compaction.
+ * Leaves out the oldest turns of a conversation that is to be summarized, if the conversation does not fit into the model's
+ * context: docs/design/protocols.md, Compaction.
  */
 import { outputTokensReserved } from "../../core/admission/allowance.ts";
 import type { Call } from "../../core/http/call.ts";
@@ -10,7 +11,10 @@ import { headInstructions, isCall } from "../../core/inference/turns.ts";
 import type { CatalogModel } from "../../core/routing/catalog.ts";
 import type { InputEstimate } from "../../core/usage/input-estimate.ts";
 
-/** Leaves out turns that are not expected to fit beside the summary. Returns the size of what remains, in bytes. */
+/**
+ * Leaves out the turns that are not expected to fit beside the summary, and returns the size of what remains, in bytes.
+ * If the engine refuses what remains, more is left out (compacting.ts).
+ */
 export async function fittedBytes(
   inputEstimate: Pick<InputEstimate, "expected">,
   { pause }: Pick<Call, "pause">,
@@ -67,8 +71,9 @@ function isMedium({ kind }: Turn["parts"][number]): boolean {
 }
 
 /**
- * Puts a notice in place of the oldest turns, until at most `share` remains; not of instructions at the head, or an
- * earlier summary. A call's result goes with it. Returns the share that remains, 1 if nothing can go.
+ * Removes the oldest turns, in place, until at most `share` of the conversation remains. Returns the share that
+ * remains, or 1 if nothing can be removed. Instructions at the head and an earlier summary stay, and a tool's result is
+ * removed together with its call. A notice takes the place of the removed turns.
  */
 export function leaveOut(request: Pick<InferenceRequest, "turns" | "compaction">, share: number): number {
   const { turns, compaction } = request;

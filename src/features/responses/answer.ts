@@ -1,4 +1,7 @@
-/** Answers a request whose answer is kept, to its client and to its log; in the background without its client. */
+/**
+ * Answers a request whose answer is kept so that it can be read again. The answer goes to its client and to its log; a
+ * background response is made without its client.
+ */
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { jsonText } from "../../core/http/json.ts";
 import { endsAfter } from "../../core/http/stream.ts";

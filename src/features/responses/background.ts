@@ -1,4 +1,7 @@
-/** BACKGROUND: a response without its client, as a row of the database (docs/protocols.md, Background responses). */
+/**
+ * BACKGROUND: a response that runs without its client, who fetches it later (docs/protocols.md, Background responses).
+ * Its state is a row of the database, so that any node can return and cancel it.
+ */
 import type { Call } from "../../core/http/call.ts";
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
@@ -56,7 +59,10 @@ export async function* endsWithFailure(events: Events, keeping: Keeping): Events
   }
 }
 
-/** The current state of a response. A complete response is stored by then, so that its client can continue it. */
+/**
+ * The current state of a response, for its client. A completed response was also stored by then, so that it can be
+ * continued.
+ */
 export async function toldResponse(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   const response = await currentResponse(needs, kept);
   const isComplete = response?.status === "completed" || response?.status === "incomplete";
@@ -83,7 +89,10 @@ export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<Respon
   return now && currentResponse(needs, now);
 }
 
-/** Cancels those responses of this node that another node has cancelled, or deleted, so that they have no row. */
+/**
+ * Cancels those responses of this node that were cancelled on another node, or deleted there: then they have no row any
+ * more.
+ */
 export async function followCancels({ answers, open }: Pick<KeptParts, "answers" | "open">): Promise<void> {
   const begun = [...open].filter(({ hasBegun }) => hasBegun);
   if (begun.length === 0) return;
@@ -91,7 +100,9 @@ export async function followCancels({ answers, open }: Pick<KeptParts, "answers"
   for (const one of begun) if (!running.has(one.requestId)) one.cancel();
 }
 
-/** Waits, for a limited time, until the run of a response is settled, which happens after the response was stored. */
+/**
+ * Waits until the run of a response is settled, which happens only after the response was stored. The wait is limited.
+ */
 export async function untilSettled({ kept: { clock }, ledger }: KeepingNeeds, name: LogName): Promise<void> {
   const until_ms = clock.now_ms() + stops_ms_max;
   while (clock.now_ms() < until_ms) {
@@ -106,7 +117,10 @@ interface Followed extends Pick<ReplayOptions, "ending" | "excerpt" | "lost"> {
   follower: Follower;
 }
 
-/** The events that follow the event `after`. Null if the response was not created as a stream, or they are lost. */
+/**
+ * Streams the events of a background response that follow the event `after`, until its end. Null if the response was
+ * not created as a stream, or its events are lost.
+ */
 export async function followedResponse(
   needs: KeepingNeeds,
   call: Call,

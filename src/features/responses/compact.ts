@@ -62,7 +62,7 @@ export const compactResponse = operation({
 
 // ---- the codec -------------------------------------------------------------------------------------------------------
 
-/** The codec of compactions. An answer, which is never streamed, has the user's newest messages and a summary. */
+/** Its answer, which is never streamed, has the user's newest messages, unchanged, and a summary. */
 export const openaiCompactCaller: CallerCodec<ResponsesRequest, CompactedResponse> = {
   ...openaiResponsesCaller,
   request: { ...openaiResponsesCaller.request, remainder: compactRemainder },

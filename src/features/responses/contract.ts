@@ -3,7 +3,9 @@ import Type from "typebox";
 import { itemId, OutputCompaction, otherItems, ResponsesUsage } from "../../core/protocol/openai-responses/contract.ts";
 import { nullable, oneOf, openObject, text, unixSeconds } from "../../core/protocol/shapes/contract.ts";
 
-/** References are not stored: the items that they refer to are stored in their place. */
+/**
+ * Whether items of this type are stored. References are not: the items that they refer to are stored in their place.
+ */
 const isKept = (type: string) => type !== "item_reference";
 const KeptItem = openObject(
   {

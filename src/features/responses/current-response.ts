@@ -1,4 +1,7 @@
-/** Reads the current state of a background response, for its client or for a repeat of the request that began it. */
+/**
+ * Reads the current state of a background response: for its client, and for a later request that repeats the request
+ * which began it.
+ */
 import type { Call } from "../../core/http/call.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
@@ -112,8 +115,9 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
 }
 
 /**
- * Frees the idempotency key of a background response whose node is gone. A store that was replaced by a replica may
- * lack the beginning of a charged response, which then ends here as lost. Throws Faults if the key stays.
+ * Frees the idempotency key of a background response whose node is gone. The response may have been charged although
+ * the store, after it was replaced by a replica, lacks its beginning. Nobody else will end such a response, so it ends
+ * here as lost. Throws Faults if the key does not become free.
  */
 async function giveUp(needs: KeepingNeeds, { organizationId, requestId }: Kept): Promise<void> {
   const { answers } = needs.kept;

@@ -1,4 +1,7 @@
-/** The dependencies of the operations on responses, beyond those of the core; made by `src/node`. */
+/**
+ * The dependencies of the operations on stored and kept responses, in addition to those of the core; made by
+ * `src/node`.
+ */
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { StorageRoom } from "./room.ts";

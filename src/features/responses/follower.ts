@@ -1,4 +1,7 @@
-/** Reads the log of another request's answer to its end. The ledger shows whether the node that writes it is gone. */
+/**
+ * Reads the log of another request's answer from its first entry to its end, while that request runs on any node. The
+ * ledger shows if that node is gone: then another node settles the request's hold.
+ */
 import type { Call } from "../../core/http/call.ts";
 import type { Fault } from "../../core/inference/fault.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
@@ -87,7 +90,10 @@ export class Follower {
     return true;
   }
 
-  /** Waits for the whole answer. If its node has gone before the end and the charge, the answer was never given. */
+  /**
+   * Waits for the whole answer. The node may have written all of the text, and be gone before its end and its charge:
+   * then the answer counts as never given.
+   */
   async #whole(): Promise<boolean> {
     const whole = this.#unread.splice(0);
     while (!whole.at(-1)?.isEnd) {
@@ -127,8 +133,9 @@ export class Follower {
   }
 
   /**
-   * Ends an answer that has this fate, and returns the end, which is the same for all readers. Before that, the
-   * idempotency key is freed if the node is gone, unless the answer was charged.
+   * Ends an answer that has this fate, and returns the end, which is the same for all readers. If the node is gone, the
+   * answer's idempotency key is freed before the client reads the failure. But an answer that was charged stays under
+   * its key.
    */
   async endAs(fate: Fate, ending: StreamEnding): Promise<string> {
     if (fate === "lost") return ending.end(answerLost(), this.#kept.requestId);
@@ -139,7 +146,9 @@ export class Follower {
     return end;
   }
 
-  /** Frees the idempotency key of an answer whose node is gone. A background response stays, with status `failed`. */
+  /**
+   * Frees the idempotency key of an answer whose node is gone. A background response stays, with the status `failed`.
+   */
   async #bury(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
@@ -155,7 +164,10 @@ export class Follower {
     if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun, this.#bytes))) === null) throw goesOn();
   }
 
-  /** Ends an answer whose node settled its run and is gone. It was charged, so it stays under its idempotency key. */
+  /**
+   * Ends an answer whose node settled its run and is gone. The answer was charged, so it stays under its idempotency
+   * key.
+   */
   async #close(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
@@ -163,7 +175,10 @@ export class Follower {
     else await available(this.#needs, answers.end(this.#kept.requestId, { state: "ended", bytes: this.#bytes }));
   }
 
-  /** Ends a log whose writer is gone. If the log has got an end already, returns that: all readers get the same. */
+  /**
+   * Ends a log whose writer is gone, with this failure after the entries so far. If another reader, or the writer
+   * itself, has already written an end, returns that end, so that all readers get the same.
+   */
   async #endLog(ending: StreamEnding, fault: Fault): Promise<string> {
     const { requestId } = this.#kept;
     const { clock, logs } = this.#needs.kept;

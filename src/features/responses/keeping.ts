@@ -1,4 +1,7 @@
-/** One kept answer: its claim, its log, and whether its key becomes free (docs/protocols.md, Repeating a request). */
+/**
+ * One answer that is kept: holds the claim of its idempotency key, writes its log, and decides at its end whether the
+ * key becomes free. Rules: docs/protocols.md, Repeating a request.
+ */
 
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";
@@ -72,7 +75,10 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.#kept.claim !== null;
   }
 
-  /** Whether text is logged as it comes. A whole answer that is repeatable is delivered complete, or begun anew. */
+  /**
+   * Whether the answer's text is written to the log as it is produced. Not if the answer has an idempotency key and is
+   * not streamed: then it is delivered complete, or begun anew.
+   */
   get asProduced(): boolean {
     return this.#kept.isStream || !this.isRepeatable;
   }
@@ -130,7 +136,10 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     }
   }
 
-  /** Fails the background response; with an idempotency key only after the settlement is confirmed (`#free`). */
+  /**
+   * Ends the background response as failed. If the response has an idempotency key, the response ends only after the
+   * run's settlement is confirmed (`#free`).
+   */
   async fails(fault: Fault): Promise<void> {
     if (!this.#begun || this.#isFinished) return;
     this.#failure ??= fault;
@@ -141,14 +150,20 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     if (!this.#isFinished) this.#call.cancel();
   }
 
-  /** Called if another end of the response was stored before. After a cancellation, the request's receipt says so. */
+  /**
+   * Called if another end of the response was stored before this one. If that end is a cancellation, this request
+   * counts as cancelled too, and its receipt says so.
+   */
   async endedBefore(): Promise<void> {
     const stored = await this.#needs.kept.answers.find(this.requestId).catch(() => null);
     const status = stored?.response && (JSON.parse(stored.response) as ResponseObject).status;
     if (status === "cancelled") this.#call.cancel();
   }
 
-  /** Takes the claim and returns null, or returns the answer of another request with the same key. Throws Faults. */
+  /**
+   * Takes the claim of this answer and returns null, or returns the answer that another request with the same key has
+   * begun. Throws Faults.
+   */
   async begin(): Promise<Follower | EarlierResponse | null> {
     const { answers, open, room, settings } = this.#needs.kept;
     if (open.size >= settings().open_max) throw tooMany();
@@ -196,14 +211,18 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.#writer !== null && !this.#writer.isLost;
   }
 
-  /** Whether the answer continues without its client, because it can be repeated by its key, or fetched by its id. */
+  /**
+   * Whether the answer continues when its client leaves, because it can be read again by its idempotency key, or
+   * fetched by its id.
+   */
   get goesOn(): boolean {
     return this.isBackground || this.isKept;
   }
 
   /**
-   * Writes text to the log. `isFailure`: the text ends the answer with a failure. With an idempotency key, that waits
-   * for the settlement: if another node settles the run, which charges nothing, the key becomes free.
+   * Writes text to the log. `isFailure`: the text is the failure with which the answer ends. If the answer has an
+   * idempotency key, a failure is written only after the settlement: if another node settles the run, which charges
+   * nothing, the key becomes free.
    */
   write(text: string, isFailure = false): void {
     if (isFailure && this.isRepeatable) this.#withheld = text;
@@ -280,12 +299,18 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     }
   }
 
-  /** Whether a part of a stream was delivered. If so, the answer stays under its key, and a failure is its end. */
+  /**
+   * Whether a part of a stream was delivered. If so, a failure is the end of the answer, and the answer stays under its
+   * idempotency key.
+   */
   get #hasPart(): boolean {
     return this.#kept.isStream && this.#call.notes.firstPart_ms !== undefined;
   }
 
-  /** Whether this node has settled the run. Other nodes charge nothing for a run with an idempotency key. */
+  /**
+   * Whether this node has settled the run. If another node has, the run cost nothing: other nodes charge nothing for a
+   * run with an idempotency key.
+   */
   async #isSettledHere(): Promise<boolean> {
     const { kept, ledger } = this.#needs;
     const receipt = await withinClaimTime(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
@@ -336,7 +361,10 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   };
 }
 
-/** The fault of an answer that must not be delivered: its node was away, and another node has freed its claim. */
+/**
+ * The fault of an answer whose claim another node has freed, because this node was away for too long: the answer must
+ * not be delivered.
+ */
 function claimGone(): Fault {
   return unavailable(new Error("the claim is gone"));
 }

@@ -1,4 +1,7 @@
-/** The part of a response that is stored, and the conversation that stored responses make. Pure. */
+/**
+ * The part of a response that is stored, and the conversation that stored responses make. Pure; the references of
+ * requests to them are core's (core/protocol/openai-responses/references.ts).
+ */
 import type {
   InputItem,
   OutputItem,
@@ -19,7 +22,9 @@ export type StoredItem = (InputItem | OutputItem) & { id: string };
 
 /** The items that a response adds to its conversation. */
 export interface StoredTurn {
-  /** The items of the response's own request, with references resolved, and without those of earlier responses. */
+  /**
+   * The items of the response's own request, with references resolved. Earlier items belong to the previous response.
+   */
   input: readonly StoredItem[];
   output: readonly OutputItem[];
 }
@@ -63,7 +68,10 @@ export function itemsById(items: readonly InputItem[]): Map<string, InputItem> {
   return found;
 }
 
-/** A turn's items as input. Output items can be sent as input: their status and annotations are ignored. */
+/**
+ * The items of a turn in the form of input. Output items can be sent as input: their status and annotations are
+ * ignored.
+ */
 function itemsOf({ input, output }: StoredTurn): (InputItem & { id: string })[] {
   return [...input, ...output] as unknown as (InputItem & { id: string })[];
 }

@@ -1,4 +1,7 @@
-/** Writes an answer's log in batches. If the store is away for long, the log is lost, and the answer continues. */
+/**
+ * Writes the log of one answer in batches. Only the end of the answer waits for the log. If the store is away, the
+ * writer tries again for a while; then the log is lost, and the answer continues without it.
+ */
 
 import { within } from "../../core/time/cancellation.ts";
 import { type Clock, passed } from "../../core/time/clock.ts";
@@ -11,7 +14,10 @@ const batch_ms = 100;
 const entry_max = 64 * 1024;
 /** The most text that may wait for the store, in code units. Beyond it, the answer waits too. */
 const waiting_max = 4 * entry_max;
-/** The wait before a store that is away is asked again, and how long data is kept for the store. */
+/**
+ * The wait before a store that is away is asked again, and how long the data that waits for it is kept before it is
+ * given up.
+ */
 export const storeRetry_ms = 250;
 export const storePatience_ms = 10_000;
 /** How long the end of an answer waits for its log. */

@@ -67,7 +67,9 @@ export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, wor
   }
 }
 
-/** The fault if the first request still runs, on a slow node: the client has to send its request again. */
+/**
+ * The fault if the first request still runs, on a node that was only slow: the client has to send its request again.
+ */
 export function goesOn(): Fault {
   return unavailable(new Error("the first request goes on"));
 }

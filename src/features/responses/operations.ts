@@ -245,7 +245,10 @@ async function keptResponse(
   return receipt && maySee(principal, receipt.personId) ? found : null;
 }
 
-/** A background response is stored, with its input, once it has ended, unless it failed or was cancelled. */
+/**
+ * The fault of listing an input that is not stored: a background response is stored, with its input, once it has ended,
+ * unless it failed or was cancelled.
+ */
 function inputNotStored(): Fault {
   const message =
     "The input of a background response can be listed once it has ended, unless it failed or was cancelled.";

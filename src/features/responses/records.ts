@@ -1,4 +1,7 @@
-/** Finds stored responses for requests, and stores each response before its end, for the next request on any node. */
+/**
+ * Finds stored responses before a request is decoded, and stores a response before its caller gets the end of the
+ * answer, so that the next request finds it on any node.
+ */
 
 import type { Principal } from "../../core/auth/verdict.ts";
 import { Fault } from "../../core/inference/fault.ts";

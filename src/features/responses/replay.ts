@@ -1,4 +1,7 @@
-/** REPLAY: answers a repeated request with the bytes of the first answer. No engine is asked, nothing is charged. */
+/**
+ * REPLAY: answers a request with the answer of an earlier one that had the same idempotency key and body: the same
+ * bytes, from the beginning. No engine is asked, and nothing is charged.
+ */
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";
 import type { HttpAnswer } from "../../core/http/frame.ts";
@@ -57,7 +60,10 @@ function noteReplay(
     .catch((cause) => log.event("warn", "replay_unnoted", { request_id: requestId, cause: String(cause) }));
 }
 
-/** The identity of an answer whose node ran an earlier version and logged none. It is the same for each repeat. */
+/**
+ * An identity for an answer whose log has none, because its node ran an earlier version. It is the same for each
+ * repeat.
+ */
 function unknownIdentity({ name }: Follower, idPrefix: string, { model }: InferenceWire): ResponseIdentity {
   const hex = hexOf(name.requestId, "req_");
   // The first 48 bits of a UUIDv7 are its milliseconds.

@@ -1,4 +1,7 @@
-/** Removes the oldest answers of organizations above their limit, once a second, because a check reads all answers. */
+/**
+ * Removes the oldest answers of organizations that exceed their limit. Once a second, it checks all organizations with
+ * new answers together, because each check reads every answer of its organization.
+ */
 
 import { type Clock, gathered } from "../../core/time/clock.ts";
 import type { AnswerLogs } from "./store/answer-log.ts";

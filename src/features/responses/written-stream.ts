@@ -59,7 +59,10 @@ export class WrittenStream implements StreamEnding {
   }
 }
 
-/** The events in this service's frames, of one line of JSON each; `.` would not match a U+2028 or U+2029 in it. */
+/**
+ * The events in frames that this service wrote: each has one line of JSON. A text in it may have U+2028 and U+2029,
+ * which end no line of a stream, but which `.` doesn't match.
+ */
 function eventsIn(frames: string): WrittenEvent[] {
   return [...frames.matchAll(/^data: (\{[^\n]*\})$/gm)].map(([, data]) => JSON.parse(data!));
 }

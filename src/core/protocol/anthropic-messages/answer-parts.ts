@@ -1,7 +1,8 @@
 /**
- * Turns the blocks of an engine's answer into parts. Engines leave out `index`, begin a block twice, forget its
- * beginning or its end, put all of it into its start event, or end all blocks only with the answer, so a text or
- * reasoning part ends when another part begins. Blocks of an unknown type are skipped.
+ * Turns the blocks of an engine's answer into parts. Blocks have an `index`, but some engines leave it out, begin a
+ * block twice, forget to begin or to end a block, or put all of a block into its start event. Blocks of an unknown type
+ * are skipped. Some engines end all blocks only with the answer, so a text or reasoning part ends when another part
+ * begins.
  */
 import type { InferenceEvent, PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
@@ -13,7 +14,10 @@ import { signatureOf } from "./signature.ts";
 
 interface Part {
   kind: PartHead["kind"];
-  /** The index of the part; null before its first text, and after another part has ended it. */
+  /**
+   * The index of the part. It is null before the part begins with its first text, and again after another part has
+   * ended it.
+   */
   index: number | null;
   written: boolean;
   /** The arguments of a tool call in the start event of its block, for engines that send no fragments. */
@@ -35,7 +39,10 @@ export class AnswerParts {
     this.#ids = new CallIds(`toolu_${responseId.slice(-32)}`);
   }
 
-  /** Whether the answer has content and no call, which could be cut off: it may be complete without a stop reason. */
+  /**
+   * Whether the answer has content and no tool calls. Such an answer may be complete even without a stop reason; a call
+   * without one could be cut off.
+   */
   get areSaid(): boolean {
     return this.#count > 0 && this.calls === 0;
   }

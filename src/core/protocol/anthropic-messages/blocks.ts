@@ -64,7 +64,10 @@ function redactedBlock(writer: MessageWriter, data: string): Block {
   return { add() {}, frame: () => "", end: () => writer.close() };
 }
 
-/** Ends the block of a call with its complete arguments, so that clients need not wait for the rest of the answer. */
+/**
+ * Writes the block of a tool call. The block ends when the call's arguments are complete, even if the engine has not
+ * ended it yet, so that clients need not wait for the rest of the answer.
+ */
 function toolBlock(writer: MessageWriter, id: string, name: string): Block {
   const input = new ToolInput();
   writer.open({ type: "tool_use", id, name, input: {} }, { type: "input_json_delta", partial_json: "" });

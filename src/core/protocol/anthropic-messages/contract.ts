@@ -1,6 +1,9 @@
 /**
- * The wire shapes of Messages (shapes/contract.ts). Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
- * Messages requests. Keys that have an effect are typed; further keys of any type are accepted, and have none.
+ * The wire shapes of Messages: for each a typebox value, and where it is needed the static type of the same name. Validation,
+ * types and the OpenAPI document are made from them. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
+ * Messages requests.
+ *
+ * Keys that have an effect are typed. Further keys of any type are accepted everywhere, and have no effect.
  */
 import Type from "typebox";
 import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";
@@ -28,7 +31,10 @@ const base64 = (what: string) => Type.String({ minLength: 1, "x-must-be": `${wha
 
 // ---- request: content blocks -----------------------------------------------------------------------------------------
 
-/** Keys beside the text, such as `cache_control` and `citations`, go only to engines that speak Messages. */
+/**
+ * A block of text. Keys beside the text, such as `cache_control` and the `citations` of an earlier answer, go only to
+ * engines that speak Messages.
+ */
 export const TextBlockParam = tagged("text", { text }, { $id: "TextBlockParam" });
 export type TextBlockParam = Type.Static<typeof TextBlockParam>;
 

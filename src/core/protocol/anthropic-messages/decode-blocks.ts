@@ -1,4 +1,7 @@
-/** Turns content blocks of a request into parts of turns, and notes the capabilities that each needs, with its path. */
+/**
+ * Turns the content blocks of a request into the protocol-independent parts of an `InferenceRequest`, and notes the
+ * capabilities that each needs, with its path.
+ */
 import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
@@ -23,7 +26,10 @@ import { imageKindOf } from "./media.ts";
 import { withNative } from "./native.ts";
 import { signatureOf } from "./signature.ts";
 
-/** Also collects the features that only engines of Messages have, each with the first field that asks for it. */
+/**
+ * The capabilities that a request needs, and the features that only engines of Messages have: for each, the first field
+ * that asks for it.
+ */
 export class MessagesNeeds extends Needs {
   readonly native: NativeNeed[] = [];
 

@@ -1,4 +1,7 @@
-/** Turns a validated Messages request into an `InferenceRequest`. Null means the same as absent. */
+/**
+ * Turns a Messages request into an `InferenceRequest`, which is independent of protocols. It has been validated
+ * (validate.ts); null means the same as absent.
+ */
 import type {
   InferenceRequest,
   OutputFormat,
@@ -91,7 +94,10 @@ function systemTurn({ system }: MessagesInput, { keep_billing_line }: MessagesOp
 
 const billingLine = /^x-anthropic-billing-header:[^\n]*(\n|$)/i;
 
-/** Removes a line of Claude Code that defeats prefix caches (docs/design/service.md, Billing line); null: no text. */
+/**
+ * The text without the line that Claude Code puts at its head; null if nothing else is left. The line changes with
+ * every request, and so defeats prefix caches (docs/design/service.md, Billing line).
+ */
 function withoutBillingLine(text: string): string | null {
   if (!billingLine.test(text.slice(0, 64))) return text;
   return text.replace(billingLine, "") || null;
@@ -121,7 +127,10 @@ function choiceOf(choice: MessagesToolChoice): ToolChoice {
   return { kind: choice.type === "any" ? "required" : choice.type };
 }
 
-/** Messages has no `strict`: a format is strict, unless OpenAI's services would refuse its schema in strict mode. */
+/**
+ * The format of the output. In Messages a format has neither a name nor a `strict` flag. It is taken as strict, unless
+ * OpenAI's services would refuse the schema in strict mode. Self-hosted engines enforce any schema.
+ */
 function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string } | undefined {
   const inConfig = wire.output_config?.format;
   const format = inConfig ?? wire.output_format;
@@ -131,7 +140,10 @@ function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string
   return { value, param: inConfig ? "output_config.format" : "output_format" };
 }
 
-/** `disabled` overrides an effort. `adaptive` and `between_tools` leave the budget of tokens to the engine. */
+/**
+ * The caller's hints about reasoning. `disabled` overrides an effort. `adaptive` and `between_tools` leave the budget
+ * to the engine.
+ */
 function decodeReasoning(wire: MessagesInput): Reasoning | undefined {
   const { thinking } = wire;
   const effort = effortInForce(wire);

@@ -1,6 +1,7 @@
 /**
- * Turns the answer of an engine that speaks Messages into events (inference/event.ts). Without a reason for its end it
- * was cut off; with one it is whole, even without `message_stop`. Unknown events and blocks are skipped.
+ * Turns the answer of an engine that speaks Messages into protocol-independent events (inference/event.ts). An answer
+ * without a reason for its end was cut off, and one with a reason is whole, even without `message_stop`. Pings, and
+ * unknown events and blocks, are skipped.
  */
 import type { InferenceEvent } from "../../inference/event.ts";
 import { BaseAnswerDecoder, wholeReply } from "../answer.ts";

@@ -1,6 +1,7 @@
 /**
- * Writes a request for an engine that speaks Messages. A feature that would change the answer and cannot be expressed
- * is refused; one that only tunes it (`seed`) is left out. No nulls; equal requests have equal bytes.
+ * Writes a request for an engine that speaks Messages. A request is refused if it has a feature that would change the
+ * answer and that the protocol cannot express; the refusal names the feature. A feature that only tunes the answer
+ * (`seed`) is left out. The body has no nulls, and equal requests have equal bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
 import type {
@@ -111,7 +112,10 @@ function encodeSystem(blocks: readonly Readonly<JsonObject>[]): unknown {
 
 // ---- tools -----------------------------------------------------------------------------------------------------------
 
-/** Engines do not know `allowed_tools`, which is a hard constraint: they get only the allowed tools. */
+/**
+ * The tools and the tool choice that an engine gets. Engines do not know `allowed_tools`, which is a hard constraint:
+ * they get only the allowed tools.
+ */
 function allowed({ tools, toolChoice }: InferenceRequest) {
   if (toolChoice?.kind !== "allowed") return { tools, choice: toolChoice };
   const names = new Set(toolChoice.names);
@@ -139,7 +143,10 @@ function encodeChoice(choice: ToolChoice | undefined, parallel: boolean | undefi
 
 const budget_min = 1024;
 
-/** `thinking` as the caller wrote it, with a budget below the cap on output; disabled if the cap leaves no budget. */
+/**
+ * `thinking` as the caller wrote it, with a budget below the cap on output. If the cap is too low for any budget,
+ * thinking is disabled.
+ */
 function encodeThinking(
   { effort, native }: Reasoning,
   max_tokens: number,
@@ -158,7 +165,10 @@ function encodeThinking(
   return max_tokens > budget_min ? { ...wire, budget_tokens: max_tokens - 1 } : { type: "disabled" };
 }
 
-/** In a conversation that is sent as its caller wrote it, system messages also set the effort. */
+/**
+ * The field `output_config`. In a conversation that is sent as its caller wrote it, system messages also set the
+ * effort.
+ */
 function encodeConfig(
   { reasoning, format }: InferenceRequest,
   { effort }: { effort: unknown },

@@ -1,4 +1,7 @@
-/** Turns the conversation into messages. Turns of one role are one message, in which tool results come first. */
+/**
+ * Turns the conversation into messages. Consecutive turns of one role become one message, in which tool results come first,
+ * directly after their calls. Blocks of a Messages caller are sent as they were written.
+ */
 import type {
   AssistantPart,
   InputPart,
@@ -67,7 +70,10 @@ function addBlocks(content: Block[], turn: Turn, ids: WireIds, ask: UpstreamAsk)
   else blocks<InputPart>(turn.role === "user" ? turn.parts : withoutBlanks(turn.parts), inputBlock, content);
 }
 
-/** Leaves out the texts if all are blank: engines refuse messages, and instructions, with nothing but blank text. */
+/**
+ * The parts. If every text in them is blank, the texts are left out: engines refuse a message, and instructions, with
+ * nothing but blank text.
+ */
 function withoutBlanks<Part extends AssistantPart | InputPart>(parts: readonly Part[]): readonly Part[] {
   const isBlank = (part: AssistantPart | InputPart) =>
     part.kind === "text" && part.text.trim() === "" && part.native === undefined;
@@ -98,8 +104,9 @@ function inputBlock(part: InputPart): JsonObject | null {
 }
 
 /**
- * The blocks of parts: a part's wire object, as its caller wrote it, or else the block that `encode` makes. Parts that
- * share a wire object are one block. Engines refuse empty texts, which are left out.
+ * The blocks of parts: a part's own wire object (the block as the caller wrote it) if it has one, or else the block
+ * that `encode` makes. Parts that share a wire object become one block. Empty texts are left out, because engines
+ * refuse them.
  */
 function blocks<Part extends object>(
   parts: readonly Part[],
@@ -147,7 +154,10 @@ function assistantBlock(part: AssistantPart, ids: WireIds, ask: UpstreamAsk): Js
   }
 }
 
-/** The block of a reasoning part; null for a part without a signature if the engine signs its reasoning. */
+/**
+ * The thinking block of a reasoning part; null if the part has no signature and the engine signs its reasoning: such an
+ * engine would refuse the block.
+ */
 function thinkingBlock(
   { text, signature, encrypted }: ReasoningPart,
   { dialect = dialects.generic, lost }: UpstreamAsk,

@@ -8,7 +8,10 @@ import { entryOf, type JsonObject, textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import { MessagesRequest as contract, type MessagesError } from "./contract.ts";
 
-/** The envelope has no field for a path, so the message begins with the path. */
+/**
+ * Writes a fault in the envelope, which has no field for a path, so the message begins with the path. This service's
+ * own code is in `details.error_code`.
+ */
 export function encodeFault(fault: Fault, requestId: string): MessagesError {
   return {
     type: "error",
@@ -21,7 +24,10 @@ export function encodeFault(fault: Fault, requestId: string): MessagesError {
   };
 }
 
-/** Claude Code recognises an input that is too long by this exact text, and reads both numbers in it. */
+/**
+ * The message of a fault. Claude Code recognises an input that is too long by this exact text, and reads both numbers
+ * in it.
+ */
 function messageOf(fault: Fault): string {
   const { inputTokens, contextTokens } = fault.details.overflow ?? {};
   if (inputTokens !== undefined && contextTokens !== undefined)

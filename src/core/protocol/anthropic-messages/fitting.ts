@@ -1,4 +1,7 @@
-/** Fits a request of another protocol to the rules of Anthropic's API, which its own clients know. */
+/**
+ * Fits a request of another protocol to Anthropic's API, which has rules between the fields of a request that other services
+ * do not have. Clients of the API itself know the rules.
+ */
 import type { AssistantPart, InferenceRequest, Turn } from "../../inference/request.ts";
 import { isCall, withInstructionsAtHead } from "../../inference/turns.ts";
 import type { Loss } from "../codec.ts";
@@ -33,7 +36,10 @@ export function fitted(request: InferenceRequest, lost?: (loss: Loss) => void): 
   return fits;
 }
 
-/** Adds a turn of the user if the last turn is an answer: the model would continue its last sentence, or refuse. */
+/**
+ * The turns, with a turn of the user added if the last is an answer: the model would continue its last sentence, or
+ * refuse.
+ */
 function withAsker(turns: Turn[]): Turn[] {
   const last = turns.findLast(({ role, parts }) => role !== "assistant" || parts.some(isSent));
   if (last?.role !== "assistant" || last.parts.some(isCall)) return turns;

@@ -1,4 +1,7 @@
-/** Recognises images in base64, and writes media of other protocols as sources of blocks; null: not expressible. */
+/**
+ * Recognises images in base64 by their first bytes, and turns images and files of other protocols into the sources of
+ * blocks; null if Messages cannot express one.
+ */
 import type { FilePart } from "../../inference/request.ts";
 import type { JsonObject } from "../json.ts";
 
@@ -10,7 +13,10 @@ export function imageSource(url: string): JsonObject | null {
   return { type: "base64", media_type: imageKindOf(held.data.slice(0, 16)) ?? held.mediaType, data: held.data };
 }
 
-/** The source of a document block: plain text, or a PDF, which may be recognised by its first bytes. */
+/**
+ * The source of a document block, from a PDF or plain text. A PDF without its media type is recognised by its first
+ * bytes.
+ */
 export function documentSource(part: Pick<FilePart, "data" | "mediaType">): JsonObject | null {
   const held = base64Of(part.data) ?? { mediaType: part.mediaType ?? "", data: part.data };
   if (held.mediaType === "application/pdf" || held.data.startsWith("JVBERi"))

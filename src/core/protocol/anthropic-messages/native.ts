@@ -3,8 +3,9 @@ import type { Native } from "../../inference/request.ts";
 import { isGiven, isObject, type JsonObject } from "../json.ts";
 
 /**
- * Sets `native` to the wire object's `modelled` and `beyond` keys, if it has any of the latter, for which a request has
- * no fields. Nulls, which strict engines refuse, and a `cache_control` that is no object are left out.
+ * Adds the wire object to the part as `native`, if it has any of the keys in `beyond`, for which an `InferenceRequest`
+ * has no fields. It keeps the `modelled` keys too, as they were written. Nulls are left out: they mean the same as
+ * absent, and strict engines refuse them. A `cache_control` that is not an object is left out as well.
  */
 export function withNative<Part extends { native?: Native }>(
   part: Part,
@@ -29,7 +30,10 @@ function keptFields(source: Record<string, unknown>, keys: readonly string[]): R
   return Object.fromEntries(Object.entries(source).filter(([key, value]) => keys.includes(key) && isKept(key, value)));
 }
 
-/** The wire object that an engine of this protocol gets. `isWhole`: the engine supports the whole protocol. */
+/**
+ * The wire object for an engine of this protocol, which replaces the one made from the `InferenceRequest`'s own fields;
+ * undefined if there is none. `isWhole`: whether the engine supports the whole protocol.
+ */
 export function wireOf(native: Native | undefined, isWhole = false): Readonly<Record<string, unknown>> | undefined {
   if (native?.protocol !== "anthropic-messages" || (native.isForWhole && !isWhole)) return undefined;
   return native.wire;

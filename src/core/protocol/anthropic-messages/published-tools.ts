@@ -1,4 +1,7 @@
-/** Tools that callers list by their type. Anthropic publishes their calls; all models get them as functions. */
+/**
+ * Tools that a caller lists only by their type. Anthropic publishes the form of their calls, which Anthropic's own
+ * models know. All models of this service get these tools as functions, under the names that callers expect.
+ */
 
 interface PublishedTool {
   name: string;

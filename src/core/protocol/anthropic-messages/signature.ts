@@ -1,4 +1,7 @@
-/** Stands for the signature of unsigned reasoning, which clients may drop. It is removed when they send it back. */
+/**
+ * The signature of reasoning that its engine did not sign. Several Messages clients drop reasoning without a signature. This
+ * constant proves nothing, and is removed again when a client sends it back.
+ */
 export const unsigned = "c2VydmljZTp1bnNpZ25lZA==";
 
 /** The signature unchanged; undefined if it is the constant `unsigned`. */

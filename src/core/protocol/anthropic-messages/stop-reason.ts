@@ -13,7 +13,10 @@ export interface Held {
   refused: boolean;
 }
 
-/** A stop sequence counts only if it is one of the caller's: engines also stop at sequences of their own. */
+/**
+ * The stop reason in Messages. A stop sequence counts only if it is one of the caller's: engines also stop at stop
+ * sequences of their own.
+ */
 export function encodeStop(
   end: { reason: StopReason; stopSequence?: string },
   held: Held,
@@ -28,7 +31,9 @@ export function encodeStop(
   return because("end_turn");
 }
 
-/** Corrects engines that give another reason than `tool_use` after calls, or `tool_use` without any call. */
+/**
+ * Corrects the reason if the engine gave another one than `tool_use` after calls, or gave `tool_use` without any call.
+ */
 export function decodeStop(reason: StopReason, held: Pick<Held, "calls">): StopReason {
   if (reason === "length" || reason === "content_filter") return reason;
   return held.calls ? "tool_calls" : "stop";

@@ -1,4 +1,7 @@
-/** Leaves out fields that the dialect refuses. They tune caching and effort; the answer is the same without. */
+/**
+ * Leaves out the fields that the engine's dialect refuses. They tune caching and effort; the answer is the same without
+ * them.
+ */
 import type { Loss } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { isObject, type JsonObject } from "../json.ts";
@@ -14,7 +17,10 @@ export function stripped(body: JsonObject, { strips }: Dialect, lost?: (loss: Lo
   return left;
 }
 
-/** The value without `cache_control` fields or, if not `whole`, their `ttl`; the same value if there are none. */
+/**
+ * The value without `cache_control` fields, or, if `whole` is false, without the `ttl` in these fields; the same value
+ * if there are none.
+ */
 function withoutMarks(value: unknown, whole: boolean): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => withoutMarks(item, whole));

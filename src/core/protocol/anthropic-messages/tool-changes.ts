@@ -1,6 +1,7 @@
 /**
- * The tools that the model may call: the listed ones, with the additions and removals of system messages, in order.
- * Most engines get those in force at the conversation's end (docs/design/protocols.md, Tools in force).
+ * The tools that the model may call: the listed ones, with the additions and removals of system messages in the order
+ * of the conversation. Most engines get the tools in force at the end of the conversation: docs/design/protocols.md,
+ * Tools in force.
  */
 import { describe, invalid, type Violation } from "../violation.ts";
 import type { CountTokensRequest, MessagesTool, ToolAdditionBlockParam, ToolRemovalBlockParam } from "./contract.ts";
@@ -38,7 +39,10 @@ export function definedBy(changes: readonly ToolChange[]): ListedTool[] {
   );
 }
 
-/** Skips changes that cannot be made: only a request for an answer is refused because of them, not a count. */
+/**
+ * The tools in force at the end of the conversation. Changes that cannot be made are skipped here. Other code refuses a
+ * request for an answer because of them, but not a request for a count.
+ */
 export function toolsInForce(
   { tools, messages }: Conversation,
   changes: readonly ToolChange[] = changesIn({ messages }),
@@ -76,7 +80,9 @@ class ToolTable {
     return this.#all.filter(({ isOffered }) => isOffered).map(({ tool }) => tool);
   }
 
-  /** Adds or replaces a tool. Only tools of servers lack a name, and nothing refers to those. */
+  /**
+   * Adds a tool, or replaces the tool of the same name. Only tools of servers lack a name, and nothing refers to those.
+   */
   #offer(tool: MessagesTool): void {
     const earlier = this.#byName.get(tool.name ?? "");
     if (earlier) {

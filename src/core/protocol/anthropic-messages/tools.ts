@@ -1,7 +1,8 @@
 /**
- * Tells who runs a listed tool. The caller's own tools, also of a published type, reach the model. Tools that
- * Anthropic's service runs are left out, because agents always list them; a request that chooses one of these, lists
- * nothing else, or lists a tool that only Anthropic's models can call is refused.
+ * Tells who runs a listed tool. The caller's own tools reach the model, including those of a published type. Tools that
+ * Anthropic's service runs are left out, because agents list them on every request. A request is refused with
+ * `unsupported_feature` if it chooses one of these, lists nothing else, or lists a tool that only Anthropic's models
+ * can call.
  */
 import type { Tool } from "../../inference/request.ts";
 import { compact, type JsonObject } from "../json.ts";
@@ -93,7 +94,10 @@ function asFunction(tool: MessagesTool): MessagesTool {
   return { ...more, ...published };
 }
 
-/** Not if Anthropic's own tool search would have to find them, or if all are: engines require one that is not. */
+/**
+ * Whether tools may be deferred: hidden from the model until a tool search finds them. Not if the tool search is one
+ * that Anthropic's service runs, since nothing would find them; an engine also requires a tool that is not deferred.
+ */
 export function mayBeDeferred(listed: readonly MessagesTool[], tools: readonly Tool[]): boolean {
   return tools.some(({ isDeferred }) => !isDeferred) && !listed.some((tool) => ownerOf(tool).family === hostedSearch);
 }

@@ -1,4 +1,7 @@
-/** Translates `usage` of Messages, whose input excludes cached tokens, as in inference/usage.ts. */
+/**
+ * Translates `usage` of Messages in both directions. Its classes are disjoint, as in inference/usage.ts: input excludes
+ * cached tokens.
+ */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
 import { isObject } from "../json.ts";
 import { type Report, type ReportedValues, reportOf } from "../report.ts";
@@ -14,7 +17,9 @@ export function encodeUsage(usage: Usage): MessagesUsage {
   };
 }
 
-/** Merges a report into the earlier one: `message_delta` repeats only counts that changed, and they are totals. */
+/**
+ * Merges a usage report into the earlier report: `message_delta` repeats only counts that changed, and they are totals.
+ */
 export function valuesOf(value: unknown, before: ReportedValues = {}): ReportedValues {
   if (!isObject(value)) return before;
   const details = isObject(value.output_tokens_details) ? value.output_tokens_details : {};

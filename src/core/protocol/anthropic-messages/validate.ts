@@ -1,4 +1,7 @@
-/** Validates a Messages request: `thread`, on whose refusal clients act, the shape (contract.ts), then the rules. */
+/**
+ * Validates the body of a Messages request. It checks `thread` first, because clients act on its refusal, then the shape
+ * (contract.ts), and then the rules between fields. It reports the first offence.
+ */
 import { Fault } from "../../inference/fault.ts";
 import type { Model } from "../../inference/model.ts";
 import { contract, type UncheckedItems } from "../contract.ts";
@@ -35,7 +38,11 @@ const request = contract(MessagesRequest, { repeated: messagesRepeats });
 const engineRequest = contract(EngineBoundMessages, { repeated: messagesRepeats });
 const count = contract(CountTokensRequest);
 
-/** `unchecked`: see `Contract`. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
+/**
+ * Checks the body, and returns it as a request. `unchecked`: the items of lists that have to be checked, null for all
+ * (`Contract`). `bounds`: the setting of the model. Throws a Fault: `missing_field`, `invalid_value` or
+ * `unsupported_feature`.
+ */
 export function validateMessagesRequest(
   body: unknown,
   unchecked: UncheckedItems | null = null,
@@ -48,13 +55,19 @@ export function validateMessagesRequest(
   return obeying(body as MessagesRequest, bounds === "engine" ? rules : plainRules);
 }
 
-/** Checks only the shape of a request to count tokens: fields that an answer could not have are ignored. */
+/**
+ * Checks the body of a request to count tokens, and returns it. Only its shape is checked: fields that would be refused
+ * in a request for an answer are ignored.
+ */
 export function validateCountTokens(body: unknown): CountTokensRequest {
   if (!count.satisfied(body)) throw violationFault(count.violation(body));
   return body;
 }
 
-/** The SDK's tool runner reads this refusal's details and sends the whole history; any other refusal would end it. */
+/**
+ * The refusal of `thread`. The SDK's tool runner reads its details, and then sends the whole history. Any other refusal
+ * ends the tool runner.
+ */
 function threadRefused(): Fault {
   return new Fault("unsupported_feature", "This service does not store threads. Send the whole conversation instead.", {
     param: "thread",
@@ -62,7 +75,10 @@ function threadRefused(): Fault {
   });
 }
 
-/** The violation of `max_tokens: 0`, which asks to fill a cache without an answer, if it is the first offence. */
+/**
+ * The violation of a request with `max_tokens: 0`, which asks to fill a cache without an answer, if this is its first
+ * offence.
+ */
 function warmingOnly(body: unknown): Violation | null {
   if (!isObject(body) || body.max_tokens !== 0) return null;
   if (request.violation(body).param !== "max_tokens") return null;
@@ -76,7 +92,10 @@ const rules: Rules<MessagesRequest> = [
   ["tool_choice", choosableTool],
 ];
 
-/** Checks names of tools again: an earlier request, whose tools count as checked, may have had `bounds: engine`. */
+/**
+ * The rules for models without `bounds: engine`. Names of tools are checked again here: an item that was found valid in
+ * an earlier request may have been so only for a model with `bounds: engine`.
+ */
 const plainRules: Rules<MessagesRequest> = [["tools", plainNames], ...rules];
 
 // ---- tools -----------------------------------------------------------------------------------------------------------
@@ -123,7 +142,10 @@ function uncallable({ tool, param }: ListedTool): Violation | null {
   return hasSchema ? null : missing(`${param}.input_schema`, "It must be a JSON Schema of an object.");
 }
 
-/** Agents list hosted tools on every request. A request without any other tool needs one of them, and is refused. */
+/**
+ * The violation of a request that lists only hosted tools. Agents list those on every request, but without any other
+ * tool the request needs one of them.
+ */
 function nothingButHosted(listed: readonly ListedTool[]): Violation | null {
   if (callableTools(listed.map(({ tool }) => tool)).length > 0) return null;
   return firstOf(listed, ({ tool, param }) => {
@@ -149,7 +171,10 @@ function choosableTool(body: MessagesRequest): Violation | null {
 
 // ---- messages --------------------------------------------------------------------------------------------------------
 
-/** Results answer an earlier tool use, media are of the type that they state, and some message has content. */
+/**
+ * The violation of the conversation's rules: tool results answer an earlier tool use, images and PDFs are of the type
+ * that they state, and some message has content.
+ */
 function conversation({ messages }: MessagesRequest): Violation | null {
   const calls = new Set<string>();
   for (let at = 0; at < messages.length; at++) {

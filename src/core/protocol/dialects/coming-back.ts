@@ -1,4 +1,7 @@
-/** Opaque values (carried.ts) go back only to an engine of the dialect that made them, for the same model. Pure. */
+/**
+ * Decides which opaque values (carried.ts) are sent back to an engine: only those that an engine of its dialect made
+ * for the same model. Pure.
+ */
 import type { Carried } from "../carried.ts";
 import type { CarriedField, Dialect } from "../dialect.ts";
 

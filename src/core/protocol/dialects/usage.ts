@@ -4,7 +4,9 @@ import type { CountPlaces, FieldPath, UsageRow } from "../dialect.ts";
 const at = (path: string): FieldPath => path.split(".");
 const one = (...paths: string[]) => paths.map((path) => [at(path)]);
 
-/** The places of counts in a protocol with these words, such as `prompt` in `prompt_tokens`. */
+/**
+ * The places of token counts in a protocol, given its words for input and output, such as `prompt` in `prompt_tokens`.
+ */
 function places(input: string, output: string): CountPlaces {
   return {
     // llama.cpp sends its timings next to the usage object, and on every chunk if they are requested.

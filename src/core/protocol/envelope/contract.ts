@@ -1,11 +1,14 @@
-/** The error envelope of OpenAI's protocols. */
+/** The error envelope of OpenAI's protocols. Responses has one type more than chat completions. */
 import Type from "typebox";
 import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";
 import { count, Money, nullable, oneOf } from "../shapes/contract.ts";
 
 const faultTypes = Object.values(faultCatalogue).map((entry) => entry.type);
 
-/** The members of a `context_length_exceeded` error about its lengths. In Messages they are in the error's details. */
+/**
+ * The members of a `context_length_exceeded` error that give the lengths of the input and of the context. In Messages
+ * they are in the error's details.
+ */
 export const tooLong = {
   context_tokens_by: Type.Optional(
     oneOf(["engine", "catalog"], {
@@ -17,7 +20,10 @@ export const tooLong = {
   ),
 };
 
-/** `types`: the protocol's own error types, in addition to those of all faults. `param`: an example of a path. */
+/**
+ * The schema of an error envelope. `types`: the protocol's own error types, in addition to the types of all faults.
+ * `param`: an example of a path.
+ */
 export function openaiError($id: string, { types = [], param }: { types?: string[]; param: string }) {
   return Type.Object(
     {

@@ -18,8 +18,9 @@ export function envelopeOf(fault: Fault, requestId: string, protocol: Protocol):
 }
 
 /**
- * Clients recognise an input that is too long by parts of this sentence: LiteLLM by its beginning, pi by its middle,
- * and LangChain for Python by the code at its end, because openai 3.49 and newer shows only the message.
+ * The message of a fault. Clients recognise an input that is too long by parts of this sentence: LiteLLM by its
+ * beginning, pi by its middle, and LangChain for Python by the code at its end, because openai 3.49 and newer shows
+ * only the message.
  */
 export function messageIn(protocol: Protocol, fault: Fault): string {
   const { inputTokens, contextTokens } = fault.details.overflow ?? {};

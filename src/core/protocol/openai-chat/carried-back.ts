@@ -1,4 +1,7 @@
-/** Writes opaque values (carried.ts) for engines and, as signatures, for clients; collects those of an answer. */
+/**
+ * Writes opaque values (carried.ts) into the fields of chat messages: for an engine in the engine's own fields, and for
+ * a client as signatures. Also collects the opaque values of an engine's answer while it arrives.
+ */
 import type { ReasoningPart, ToolCallPart } from "../../inference/request.ts";
 import {
   type Carried,
@@ -25,7 +28,10 @@ export class CarriedBack {
     readonly lost: UpstreamAsk["lost"],
   ) {}
 
-  /** Returns the message with the values of these reasoning parts, each in its field of the message or of its call. */
+  /**
+   * Returns the message with the opaque values of these reasoning parts, each in a field of the message or of the call
+   * to which it belongs.
+   */
   in(message: JsonObject, reasoning: readonly ReasoningPart[], calls: readonly ToolCallPart[]): JsonObject {
     return reasoning.reduce((with_, { signature }) => {
       if (!isCarried(signature)) return with_;
@@ -39,7 +45,10 @@ export class CarriedBack {
   }
 }
 
-/** Returns the message with the value in its field; null if the value's call is not in the message. */
+/**
+ * Returns the message with an opaque value in its field, or in the field of the call to which it belongs. Null if that
+ * call is not in the message.
+ */
 function placed(
   message: JsonObject,
   { callId, value }: Carried,
@@ -77,7 +86,10 @@ export function signaturesIn(message: JsonObject): string[] {
     .filter(isCarried);
 }
 
-/** Collects an answer's opaque values as signatures: a message's on its reasoning, a call's on a part before it. */
+/**
+ * Collects the opaque values of an engine's answer while it arrives, and makes signatures of them. The values of a
+ * message become the signature of its reasoning part. The value of a call is in a reasoning part before the call.
+ */
 export class CarriedOut {
   readonly #dialect: Dialect;
   readonly #model: string;
@@ -116,7 +128,9 @@ export class CarriedOut {
     if (signature !== undefined) this.late.push(signature);
   }
 
-  /** The signature for a call's value; undefined if the fragment has none, or if an earlier fragment had it. */
+  /**
+   * The signature for the opaque value of a call; undefined if the fragment has none, or if an earlier fragment had it.
+   */
   ofCall(fragment: JsonObject, callId: string): string | undefined {
     if (this.#signed.has(callId)) return undefined;
     for (const { kind, path } of this.#dialect.carries) {

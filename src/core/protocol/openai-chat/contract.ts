@@ -1,6 +1,8 @@
 /**
- * The wire shapes of chat completions (shapes/contract.ts). Rules: docs/design/service.md, Chat fields. Objects of a
- * request are open unless they say otherwise; validate.ts decides whether a top-level field is known.
+ * The wire shapes of chat completions: for each a typebox value, and where it is needed the static type of the same name.
+ * Validation, types and the OpenAPI document are made from them. Rules: docs/design/service.md, Chat fields.
+ *
+ * Objects of a request are open unless they say otherwise; whether a top-level field is known is decided in validate.ts.
  */
 
 import type { TSchema } from "typebox";
@@ -131,7 +133,10 @@ const UserMessage = Type.Object(
   { $id: "UserMessage" },
 );
 
-/** Engines answer with `tool_calls: []`, which clients send back: empty lists and content are as if absent. */
+/**
+ * Engines answer with `tool_calls: []`, which clients send back, so an empty array means the same as an absent field.
+ * Empty content also means the same as an absent field.
+ */
 export const AssistantMessage = Type.Object(
   {
     role: Type.Literal("assistant"),

@@ -1,4 +1,7 @@
-/** Turns a validated chat completion request into an `InferenceRequest`. Null means the same as absent. */
+/**
+ * Turns a chat completion request into an InferenceRequest. It has been validated (validate.ts); null means the same as
+ * absent.
+ */
 import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
@@ -68,7 +71,10 @@ export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
   };
 }
 
-/** `max` passes the validator only with `bounds: engine`, and the engine then decides about it. */
+/**
+ * The reasoning settings for an effort. `max` passes the validator only with `bounds: engine`, and the engine then
+ * decides about it.
+ */
 function decodeEffort(effort: ReasoningEffort | null | undefined): Reasoning | undefined {
   if (!effort) return undefined;
   return effort === "max" ? { effort, exactEffort: effort } : { effort };
@@ -121,7 +127,10 @@ function userPart(part: UserContentPart, path: string, needs: Needs): InputPart 
   }
 }
 
-/** Reasoning, then texts, then calls, which is the order in which a model produces them. */
+/**
+ * The parts of an assistant message: reasoning, then texts, then calls, which is the order in which a model produces
+ * them.
+ */
 function assistantParts(message: AssistantMessage): AssistantPart[] {
   const parts: AssistantPart[] = [];
   const reasoning = message.reasoning_content || message.reasoning;
@@ -194,7 +203,10 @@ export function customNames({ tools }: Pick<ChatCompletionRequest, "tools">): Re
   return new Set((tools ?? []).filter(isCustom).map(nameOf));
 }
 
-/** The part of a request that is needed to write its answer: calls of custom tools are written differently. */
+/**
+ * The part of a request that is needed to write its answer: the names of the custom tools, whose calls are written
+ * differently.
+ */
 export function remainder(wire: ChatCompletionRequest): ChatCompletionRequest {
   return { ...wire, messages: [], tools: (wire.tools ?? []).filter(isCustom) };
 }

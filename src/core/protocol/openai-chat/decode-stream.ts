@@ -1,6 +1,7 @@
 /**
- * Turns an engine's chunks into events (inference/event.ts). Engines deviate: docs/design/protocols.md, Engine quirks.
- * An answer ends with a finish_reason or with [DONE]; any other was cut off.
+ * Turns an engine's chunks into events that follow the grammar of inference/event.ts. Engines deviate from the protocol
+ * (docs/design/protocols.md, Engine quirks). An answer ends with a finish_reason or with [DONE]; any other answer was
+ * cut off.
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
@@ -38,7 +39,10 @@ class AnswerDecoder extends BaseAnswerDecoder {
   #open: { index: number; kind: TextKind } | null = null;
   #stopSequence: string | undefined;
   #toolCalls = 0;
-  /** Log probabilities that came before their text: of a character's first bytes, or of a tag around reasoning. */
+  /**
+   * Log probabilities of tokens whose text has not arrived yet: the first bytes of a character, or a tag that may begin
+   * reasoning.
+   */
   #early: TokenLogprob[] = [];
 
   constructor(identity: ResponseIdentity, { dialect, model = identity.model }: AnswerContext) {
@@ -77,7 +81,10 @@ class AnswerDecoder extends BaseAnswerDecoder {
     return this.#end(this.#isNamed);
   }
 
-  /** Whether the engine gave an unknown finish reason, which does not end an answer by itself. */
+  /**
+   * Whether the engine gave a finish reason that this dialect does not know. Such a reason does not end an answer by
+   * itself.
+   */
   get #isNamed(): boolean {
     return this.reason.unknown !== undefined;
   }
@@ -110,7 +117,10 @@ class AnswerDecoder extends BaseAnswerDecoder {
     events.push({ type: "part-delta", index: this.#open.index, delta, ...(logprobs ? { logprobs } : {}) });
   }
 
-  /** Ignores log probabilities of reasoning, calls and markers, which some engines send: they belong to no text. */
+  /**
+   * Writes text. Log probabilities of reasoning, calls and markers, which some engines send, are ignored: they belong
+   * to no text.
+   */
   #writeText(events: InferenceEvent[], text: string, logprobs: TokenLogprob[], isText: boolean): void {
     if (!isText) this.#early = [];
     else if (logprobs.length > 0) this.#early.push(...logprobs);
@@ -213,7 +223,10 @@ function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string
   });
 }
 
-/** The fault of a chunk that is an error, which engines write in several forms. `name`: the name of its event. */
+/**
+ * The fault of a chunk that is an error; null for other chunks. Engines write errors in several forms. `name`: the name
+ * of the chunk's event.
+ */
 function failureOf(chunk: JsonObject, dialect: Dialect, name: string): Fault | null {
   const isError = chunk.object === "error" || (name === "error" && !chunk.choices);
   const error = chunk.error ?? (isError ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);

@@ -1,7 +1,8 @@
 /**
- * Writes a chat completion request in an engine's dialect, without nulls; equal requests have equal bytes. A tool's
- * results come directly after the calls. Images and files of a result, which `role: tool` cannot hold, go into a user
- * message that follows.
+ * Writes a chat completion request for an engine, with the field names of its dialect, without nulls, and without
+ * fields that only OpenAI's own service reads. Equal requests have equal bytes. The conversation becomes messages. A
+ * tool's results come directly after the calls. Images and files of a result, which `role: tool` cannot hold, go into a
+ * user message that follows.
  */
 
 import type { Fault } from "../../inference/fault.ts";
@@ -115,7 +116,10 @@ function encodeAssistant(turn: AssistantTurn, back: CarriedBack): Record<string,
   return back.in(message, thoughts, calls);
 }
 
-/** A single text becomes a string, which every engine reads; the dialect decides about several texts. */
+/**
+ * Writes a single text as a string, which every engine reads, and several parts as a list. The dialect decides whether
+ * several texts are a list or one joined string.
+ */
 function encodeInput(parts: readonly InputPart[], dialect: Dialect): unknown {
   const texts = parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
   const isJoined = texts.length === 1 || dialect.severalTexts === "joined";

@@ -43,7 +43,10 @@ class ChatEncoder implements StreamEncoder {
   readonly #custom: ReadonlySet<string>;
   #around: AroundDelta = { before: "", after: "" };
   readonly #parts = new PartQueue();
-  /** The fields with opaque values (carried.ts) of calls that have not begun, by the id of the call. */
+  /**
+   * The opaque values (carried.ts) of calls that have not begun. The key is the id of the call; the value is the fields
+   * to write.
+   */
   readonly #ofCalls = new Map<string, JsonObject>();
   /** The ids of the calls that have begun, in order. */
   readonly #begun: string[] = [];
@@ -173,7 +176,10 @@ export function failure(fault: Fault, requestId: string): SseMessage[] {
 
 const waiting = comment("waiting for the model");
 
-/** The caller's stop text that ended the answer. Texts of their own, at which engines stop, are not reported. */
+/**
+ * The caller's stop text that ended the answer, for a field of vLLM. Engines also stop at texts of their own, which are
+ * not reported.
+ */
 function matchedStop(
   { reason, stopSequence }: Pick<Result, "reason" | "stopSequence">,
   { stop }: Pick<ChatCompletionRequest, "stop">,
@@ -183,7 +189,10 @@ function matchedStop(
   return { stop_reason: stopSequence };
 }
 
-/** Engines may send log probabilities unasked, or more alternatives than were asked for (llama.cpp: 20). */
+/**
+ * The log probabilities as the caller asked for them. Some engines send log probabilities unasked, or more alternatives
+ * than were asked for (llama.cpp: 20).
+ */
 function asRequested(logprobs: TokenLogprob[], wire: ChatCompletionRequest): TokenLogprob[] | undefined {
   if (!wire.logprobs) return undefined;
   const most = wire.top_logprobs ?? 0;

@@ -1,8 +1,11 @@
 /**
- * Assembles tool calls from their fragments. By the protocol, `index` distinguishes calls, and the first fragment has
- * id and name; engines often deviate (docs/design/protocols.md, Call fragments without order; docs/design/protocols.md,
- * Repeated and missing call ids). A name begins a call, unless it repeats the name of an incomplete call. Other
- * fragments belong to the call with their index or id, or else to the latest call.
+ * Assembles tool calls from their fragments. In the protocol, `index` distinguishes calls, and the first fragment has
+ * id and name. Engines often deviate: docs/design/protocols.md, Call fragments without order; docs/design/protocols.md,
+ * Repeated and missing call ids.
+ *
+ * A name begins a call, unless it repeats the name of a call whose arguments are not complete. A fragment without a
+ * name belongs to the call with its index or its id, or else to the latest call: some engines change the index and the
+ * id between the name and the arguments.
  */
 import { assertFewParts } from "../answer.ts";
 import { CallIds } from "../call-ids.ts";
@@ -14,7 +17,10 @@ interface AssembledCall {
   toolName: string;
   /** Whether the tool is a custom one, whose arguments are plain text. */
   custom: boolean;
-  /** The index of the call among the answer's parts, set by the code that numbers the parts. */
+  /**
+   * The index of the call among the answer's parts. The code that numbers the parts sets the index when the call
+   * starts.
+   */
   partIndex: number;
 }
 
@@ -84,7 +90,10 @@ export function toolCallAssembly(responseId: string) {
     return isComplete(here) ? undefined : here;
   }
 
-  /** The call that a fragment without a name continues. Undefined if its id is new and the earlier call is complete. */
+  /**
+   * Finds the call that a fragment without a name continues. Undefined if the fragment begins a new call: its id is
+   * new, and the earlier call's arguments are complete.
+   */
   function continued({ index, id, written }: Fragment, here: Assembly | undefined): Assembly | undefined {
     // In the usual case, the arguments need not be looked at.
     if (here && here === latest && !id) return here;

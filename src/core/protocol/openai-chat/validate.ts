@@ -1,4 +1,7 @@
-/** Validates a chat completion request: its shape (contract.ts), then the rules. Reports the first offence in it. */
+/**
+ * Validates the body of a chat completion request: first its shape (contract.ts), then the rules between fields. It reports
+ * the first offence in document order.
+ */
 import { Fault } from "../../inference/fault.ts";
 import type { Model } from "../../inference/model.ts";
 import { contract, type UncheckedItems } from "../contract.ts";
@@ -24,8 +27,9 @@ const request = contract(ChatCompletionRequest, { topLevel: "closed", repeated: 
 const engineRequest = contract(EngineBoundRequest, { topLevel: "closed", repeated: chatRepeats });
 
 /**
- * Returns the body as a request. `extraParams`: further fields that the model accepts. `unchecked`: see `Contract`.
- * Throws `missing_field`, `invalid_value`, `unknown_field`, `mutually_exclusive` or `unsupported_feature`.
+ * Returns the body as a request. `extraParams`: the fields beyond the contract that the model accepts. `unchecked`: see
+ * `Contract`. `bounds`: the setting of the model. Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`,
+ * `mutually_exclusive` or `unsupported_feature`.
  */
 export function validateChatRequest(
   body: unknown,
@@ -43,7 +47,9 @@ export function validateChatRequest(
   }
 }
 
-/** The shape of a model with `bounds: engine` allows more values than the static type. */
+/**
+ * Returns the body as a request of a model with `bounds: engine`, whose shape allows more values than the static type.
+ */
 function withinEngineBounds(
   body: unknown,
   extraParams: readonly string[],
@@ -72,7 +78,10 @@ const rules: Rules<ChatCompletionRequest> = [
   ["tool_choice", chosenToolExists],
 ];
 
-/** With `bounds: engine`, `auto`, `none` and a request for parallel calls are accepted without tools, as no-ops. */
+/**
+ * The rules for a model with `bounds: engine`. Without tools, `auto`, `none` and a request for parallel calls have no
+ * effect, and are accepted.
+ */
 const engineRules: Rules<ChatCompletionRequest> = [
   ["messages", conversation],
   ...rulesOf(chatRelations.filter(({ field }) => field !== "tool_choice" && field !== "parallel_tool_calls")),
@@ -84,7 +93,10 @@ function hasToolsToChoose({ tools, tool_choice: choice }: ChatCompletionRequest)
   return tools?.length || choice === "auto" || choice === "none" ? null : choiceWithoutTools;
 }
 
-/** Checks every name again: an earlier request, whose tools count as checked, may have had `bounds: engine`. */
+/**
+ * The violation of a tool's name. The shapes of tools that an earlier request had are not checked again, and that request
+ * may have been for a model with `bounds: engine`, which allows other names. So names are checked in every request.
+ */
 function plainNames({ tools }: ChatCompletionRequest): Violation | null {
   const at = (tools ?? []).findIndex((tool) => !plainName.test(nameOf(tool)));
   if (at < 0) return null;
@@ -105,7 +117,10 @@ function chosenToolExists({ tools, tool_choice: choice }: ChatCompletionRequest)
   return stray ? unlistedTool(`${stray.path}.${stray.tool.type}.name`, nameOf(stray.tool), names) : null;
 }
 
-/** Each assistant message must have content, and each tool message must answer an earlier call. */
+/**
+ * The violation of a conversation's rules: each assistant message must have content, and each tool message must answer
+ * an earlier call.
+ */
 function conversation({ messages }: ChatCompletionRequest): Violation | null {
   const calls = new Set<string>();
   for (let index = 0; index < messages.length; index++) {

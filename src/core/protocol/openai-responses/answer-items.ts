@@ -1,4 +1,7 @@
-/** Writes the parts of an answer as items, in one form for a stream, its final object, and whole answers. */
+/**
+ * Writes the parts of an answer as items, in the same form in the stream, in its final object and in an answer that is
+ * not streamed.
+ */
 import type { TokenLogprob } from "../../inference/event.ts";
 import type { ResultPart } from "../../inference/result.ts";
 import { customInputOf } from "../custom-tool.ts";
@@ -23,7 +26,10 @@ export interface CallerCall {
 
 export class AnswerItems {
   readonly #wire: ResponsesRequest;
-  /** Maps engines' names of tools to the caller's. Made at the first call: most answers have none, and it is costly. */
+  /**
+   * Maps the names by which the engine knows the tools to the caller's names. Made at the first call: most answers have
+   * no calls, and making the map costs more than the rest of a short answer.
+   */
   #made: ToolBook | null = null;
   readonly #logprobs: { top: number } | undefined;
   readonly #keepsText: boolean;
@@ -76,7 +82,10 @@ export class AnswerItems {
     };
   }
 
-  /** Engines may send log probabilities unasked, or more alternatives than were asked for. */
+  /**
+   * The log probabilities as the caller asked for them. Some engines send log probabilities unasked, or more
+   * alternatives than were asked for.
+   */
   logprobsOf(logprobs: readonly TokenLogprob[] | undefined): ResponsesLogprob[] {
     const requested = this.#logprobs;
     if (!requested || !logprobs) return [];

@@ -1,8 +1,9 @@
 /**
- * Turns the items of an engine's answer into parts. Engines err in the numbers and in the ids of items, so both are
- * used. An item begins with `response.output_item.added`. Content that only the end of its item or of the answer has is
- * written then. llama.cpp ends all items with the answer, so a text or reasoning part ends when another part begins.
- * Items of an unknown type are skipped.
+ * Turns the items of an engine's answer into parts. Engines give items numbers and ids, and make mistakes in either, so
+ * both are used to distinguish items. A `response.output_item.added` event always begins a new item. Content that
+ * arrives only in the event that ends its item, or the answer, is written at that event. llama.cpp ends all its items
+ * only with the answer, so a text or reasoning part ends when another part begins. Items of an unknown type are
+ * skipped.
  */
 import type { InferenceEvent, PartHead, TokenLogprob } from "../../inference/event.ts";
 import { assertFewParts } from "../answer.ts";
@@ -88,7 +89,10 @@ export class AnswerParts {
     return this.#finish(item, event.item);
   }
 
-  /** Adds items of the final object that were never sent. Their ids may differ from the stream's, not their order. */
+  /**
+   * Takes the output of the final object: adds items that were never sent, and ends the open ones. The final ids may
+   * differ from those of the stream; the order is the same.
+   */
   final(output: unknown): InferenceEvent[] {
     const events: InferenceEvent[] = [];
     const unmatched = [...this.#items];
@@ -121,7 +125,10 @@ export class AnswerParts {
     return item;
   }
 
-  /** The latest item with the event's number. Without a number: the latest with its id, or else the last item. */
+  /**
+   * The item to which an event belongs: the latest item with the event's number. If the event has no number: the latest
+   * item with the event's id, or else the last item.
+   */
   #find(event: JsonObject): Item | undefined {
     if (Number.isInteger(event.output_index)) return this.#byIndex.get(Number(event.output_index));
     return this.#byId(textOf(event.item_id)) ?? this.#items.at(-1);
@@ -131,7 +138,10 @@ export class AnswerParts {
     return id === "" ? undefined : this.#items.findLast((item) => item.id === id);
   }
 
-  /** Makes an item for content without one. None is made for a call, whose name only its beginning has. */
+  /**
+   * Makes a new item, for engines that send content without having begun an item. None is made for a call, because only
+   * the event that begins a call has its name.
+   */
   #implied(event: JsonObject, kind: PartHead["kind"]): Item | undefined {
     if (kind === "tool-call") return undefined;
     return this.#newItem(
@@ -175,7 +185,8 @@ export class AnswerParts {
   }
 
   /**
-   * `encrypted_content`, the proof of the reasoning, becomes the text's signature, or without a text a part of its own.
+   * Ends a reasoning item. Its `encrypted_content` is the engine's proof of the reasoning. With a text, the proof
+   * becomes the text's signature; without a text, it becomes a part of encrypted reasoning.
    */
   #finishReasoning(item: Item, value: JsonObject): InferenceEvent[] {
     const proof = textOf(value.encrypted_content) || undefined;

@@ -1,7 +1,10 @@
 /**
- * The wire shapes of Responses (shapes/contract.ts). Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
- * Responses requests. Objects are open: keys that have an effect have a type, ignored keys have none, and keys that
- * would change the answer and are not supported get `unsupported_feature`.
+ * The wire shapes of Responses: for each a typebox value, and where it is needed the static type of the same name. Validation,
+ * types and the OpenAPI document are made from them. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
+ * Responses requests.
+ *
+ * Objects are open: they may have further keys of any type. Keys that have an effect have a type here, and ignored keys
+ * have none. A key that would change the answer and is not supported gets `unsupported_feature`.
  */
 import type { TObjectOptions, TProperties, TSchema } from "typebox";
 import Type from "typebox";
@@ -453,7 +456,10 @@ const compactFields = {
   ),
 };
 const inputOrPrevious = " `input` or `previous_response_id` is required. A null is the same as leaving the field out.";
-/** Options of requests whose conversation gets no answer, such as a count. `model` is the field that each has. */
+/**
+ * The schema options of requests that send a conversation but get no answer to it, such as a count of its tokens.
+ * `model` is the one field that each such request has.
+ */
 const conversationOptions = ($id: string, description: string) => ({
   $id,
   maxProperties: properties_max,

@@ -1,4 +1,7 @@
-/** Turns a Responses request into an `InferenceRequest`, after its validation and the look-up of its references. */
+/**
+ * Turns a Responses request into an InferenceRequest. It has been validated, and its references are resolved
+ * (references.ts).
+ */
 import { instructionTurn, isSummary, summaryTurn } from "../../inference/compaction.ts";
 import { Needs } from "../../inference/needs.ts";
 import type {
@@ -38,7 +41,10 @@ export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
   return isCompaction(wire) ? decodeCompaction(wire, items) : decodeConversation(wire, items);
 }
 
-/** Adds an instruction to summarize the conversation. The summary is plain text, so tools and formats are left out. */
+/**
+ * Makes the request for a summary: the conversation with an instruction to summarize it. The summary is plain text, so
+ * tools and formats are left out.
+ */
 function decodeCompaction(wire: ResponsesRequest, items: readonly PlacedItem[]): InferenceRequest {
   const plain = { ...wire, tools: null, tool_choice: null, text: null, include: null, top_logprobs: null };
   const kept = items.some(isSetting)
@@ -95,7 +101,10 @@ function decodeConversation(wire: ResponsesRequest, items: readonly PlacedItem[]
   };
 }
 
-/** Lists of tools, and reasoning that another service encrypted, are no content. Engines refuse such a conversation. */
+/**
+ * The violation of a conversation without content, which engines refuse. Lists of tools, and reasoning that another
+ * service encrypted, are no content.
+ */
 const emptyConversation = invalid("input", "must have content for the model.");
 
 function toolsParam(items: readonly PlacedItem[]): string {
@@ -191,7 +200,10 @@ function answerParts({ content }: MessageItem): AssistantPart[] {
   });
 }
 
-/** `encrypted_content` has all of the reasoning, if this service wrote it. That of other services is ignored. */
+/**
+ * The parts of a reasoning item. If this service wrote its `encrypted_content`, that content has all of the reasoning.
+ * If another service encrypted it, it is ignored, and only the item's text is used.
+ */
 function reasoningParts(
   { content, summary, encrypted_content: sealed }: ReasoningItem,
   model: string,
@@ -255,7 +267,10 @@ interface Settings {
   format?: { value: TextFormat; param: string };
 }
 
-/** The settings in items, which replace those of the request. The last value of each setting applies. */
+/**
+ * The settings in the conversation's items, which replace the request's settings. The last value of each setting
+ * applies.
+ */
 function settingsIn(items: readonly PlacedItem[]): Settings {
   const settings: Settings = {};
   for (const one of items) {
@@ -274,14 +289,20 @@ function decodeFormat(format: TextFormat | null | undefined): OutputFormat | und
   return { kind: "json_schema", name, schema, ...compact({ strict, description }) };
 }
 
-/** The hints about reasoning (inference/request.ts). Only engines of this protocol get `summary`. */
+/**
+ * Reads the reasoning settings. They are only a hint, and need no capability of the engine, because agents always send
+ * them (inference/request.ts). Only engines of this protocol get `summary`.
+ */
 function decodeReasoning(request: ResponsesRequest, updated: ReasoningEffort | undefined): Reasoning | undefined {
   const reasoning = compact({ effort: updated ?? request.reasoning?.effort });
   const wire = { ...reasoning, ...compact({ summary: summaryWish(request) }) };
   return Object.keys(wire).length > 0 ? { ...reasoning, native: native(wire) } : undefined;
 }
 
-/** The summary that the caller asks for, maybe by its old name. Null: the caller wants the reasoning itself. */
+/**
+ * The kind of reasoning summary that the caller asks for, in the field `summary` or, under its old name,
+ * `generate_summary`. Null: the caller wants the reasoning itself.
+ */
 export function summaryWish({ reasoning }: Pick<ResponsesRequest, "reasoning">): SummaryWish | null {
   return reasoning?.summary ?? reasoning?.generate_summary ?? null;
 }

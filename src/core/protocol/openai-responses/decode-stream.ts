@@ -27,7 +27,10 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, context:
   return wholeReply([...events, ...answer.fail(answerCutShort("an end"))]);
 }
 
-/** Events that only begin the answer. OpenAI and vLLM repeat the request's tools and instructions in each of them. */
+/**
+ * Events that only say that the answer has begun. OpenAI and vLLM repeat the tools and instructions of the request in
+ * each of them.
+ */
 const beginnings: readonly string[] = ["response.created", "response.in_progress", "response.queued"];
 
 class AnswerDecoder extends BaseAnswerDecoder {

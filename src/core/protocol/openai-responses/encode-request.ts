@@ -64,7 +64,10 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   };
 }
 
-/** OpenAI refuses to encrypt the reasoning of models that do not reason, so only models that do are asked to. */
+/**
+ * OpenAI refuses to encrypt the reasoning of a model that does not reason, so encrypted reasoning is requested only
+ * from models that do.
+ */
 function included({ reasoning, logprobs }: InferenceRequest): string[] | undefined {
   const include = [
     ...(reasoning ? ["reasoning.encrypted_content"] : []),

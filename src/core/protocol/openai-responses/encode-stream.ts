@@ -1,6 +1,7 @@
 /**
- * Writes the events that Responses clients read; each part is an item. Codex acts only on `output_item.done`, where an
- * item that was cut off must be `incomplete`, so an item's end waits for the next item or the answer's end.
+ * Writes the events that Responses clients read. Each part is an item, and items follow one another. Codex acts only on
+ * `output_item.done`, in which an item that the token limit cut off must have the status `incomplete`. So the end of an
+ * item waits until the next one begins or the answer ends.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
@@ -25,7 +26,10 @@ export function streamEncoder(
   const begun = begunResponse(wire, identity);
   const writer = new ResponseWriter(begun);
   const parts = new PartQueue();
-  /** The items of the final response object. If the answer fails, events that wait in `parts` are never written. */
+  /**
+   * The items that the final response object lists. If the answer fails, events that are still queued in `parts` are
+   * never written.
+   */
   const all: StreamItem[] = [];
   let reported: Usage | null = null;
 
@@ -62,7 +66,10 @@ export function streamEncoder(
     writer.finish(endedResponse(begun, { output, usage: reported ?? noUsage, outcome, atSeconds: endedAtSeconds?.() }));
   }
 
-  /** Does not end the open items: a client acts on an ended item, and will request these again. */
+  /**
+   * Ends the stream with a failure, and does not end the open items: a client acts on an ended item, and will request
+   * these again.
+   */
   function fail(fault: Fault): void {
     const output = all.map((item) => item.snapshot(item.ended ? "completed" : "incomplete"));
     const outcome: Outcome = { status: "failed", error: encodeFailure(fault, requestId) };

@@ -71,7 +71,10 @@ function callItem({ callId, toolName, arguments: written, native }: ToolCallPart
   return item.type === "function_call" && written.trim() === "" ? { ...item, arguments: "{}" } : item;
 }
 
-/** Each item has the engine's proof of its reasoning, or else the text and an id, which some engines require. */
+/**
+ * The items of a reasoning part. Each has the engine's proof (a signature or encrypted reasoning), or else the text and
+ * an id, which some engines require.
+ */
 function reasoningItems(
   part: ReasoningPart,
   nextId: () => number,

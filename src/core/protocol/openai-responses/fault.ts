@@ -15,7 +15,10 @@ export function encodeFault(fault: Fault, requestId: string): ResponsesError {
   return { error: { ...error, type, param: paramOf(error) } };
 }
 
-/** The field that a fault names. The conversation, in faults `messages` as in chat completions, is `input` here. */
+/**
+ * The field that a fault names. The whole conversation, which the fault calls `messages` as in chat completions, is
+ * `input` here.
+ */
 function paramOf({ param }: ResponsesError["error"]): string | null {
   return param === "messages" ? "input" : param;
 }

@@ -6,7 +6,10 @@ export function native(wire: object): Native {
   return { protocol: "openai-responses", wire: wire as Readonly<JsonObject> };
 }
 
-/** The wire object that an engine of this protocol gets; undefined if there is none. */
+/**
+ * The wire object for an engine of this protocol, which replaces the one that the codec would make; undefined if there
+ * is none.
+ */
 export function wireOf(native: Native | undefined): Readonly<JsonObject> | undefined {
   return native?.protocol === "openai-responses" ? native.wire : undefined;
 }

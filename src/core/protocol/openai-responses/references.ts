@@ -1,14 +1,23 @@
-/** Puts stored items in place of a request's references. An item's id has that of its response, so needs no index. */
+/**
+ * The references in a request to stored responses and items: finds them, and puts stored items in their place. The id
+ * of an item contains the id of its response, so items need no index.
+ */
 import { Fault } from "../../inference/fault.ts";
 import { invalid, unanswering, type Violation, violationFault } from "../violation.ts";
 import { type InputItem, type ItemReference, type ResponsesRequest, userParts } from "./contract.ts";
 
-/** The key of items that were read from the store. A symbol, because no JSON body can have a symbol as a key. */
+/**
+ * The key under which a request keeps the items that were read from the store. A symbol, because no JSON body can have
+ * a symbol as a key.
+ */
 const resolved = Symbol("resolved");
 type Resolved = { [resolved]?: { history: readonly InputItem[]; items: ReadonlyMap<string, InputItem> } };
 
 export interface References {
-  /** The previous response, to whose whole conversation the request refers; null: none. */
+  /**
+   * The id of the previous response, to whose whole conversation the request refers; null: the request names no
+   * previous response.
+   */
   previousResponseId: string | null;
   /** The items that `item_reference` names. `responseId`: null if this service cannot have made the id. */
   items: { id: string; responseId: string | null; param: string }[];
@@ -36,8 +45,9 @@ export interface Found {
 }
 
 /**
- * Puts stored items in place of references. `history`: the conversation of the previous response, the oldest first.
- * Throws `previous_response_not_found`, and `invalid_value` for a tool's output without its call.
+ * The request with stored items in place of references. `history`: the conversation of the previous response, oldest
+ * first, with the input of each response before its output. Throws `previous_response_not_found` for a reference that
+ * was not found, and `invalid_value` for a tool's output without its call.
  */
 export function withResolved(wire: ResponsesRequest, found: Found): ResponsesRequest {
   const { previousResponseId, items } = referencesOf(wire);
@@ -95,7 +105,10 @@ export function conversationOf(wire: ResponsesRequest): PlacedItem[] {
   return items;
 }
 
-/** A response to store needs the whole request; others only the items that name tools or ask for a compaction. */
+/**
+ * The part of the request that is needed to write its answer. If the response is to be stored, that is the whole
+ * request; else its input has only the items that name tools or ask for a compaction.
+ */
 export function remainder(wire: ResponsesRequest): ResponsesRequest {
   if (wire.store !== false) return wire;
   return withInput(

@@ -1,4 +1,7 @@
-/** Makes Response objects. Each has every key, because in SDKs a stream's last object replaces all earlier ones. */
+/**
+ * Makes Response objects. They always have every key that OpenAI and Open Responses require, because in SDKs the last
+ * object of a stream replaces all earlier ones.
+ */
 import type { StopReason } from "../../inference/event.ts";
 import type { Usage } from "../../inference/usage.ts";
 import type { ResponseIdentity } from "../codec.ts";

@@ -14,7 +14,10 @@ export type UnnumberedEvent = Unnumbered<ResponsesStreamEvent>;
 export class ResponseWriter extends FrameWriter {
   #state: "before" | "begun" | "over";
   #sequence: number;
-  /** The members of the response object that stay the same, as text: they include the tools, and may be long. */
+  /**
+   * The members of the response object that stay the same, as text: they include the tools, which are most of a long
+   * request.
+   */
   #lasting: string | null = null;
 
   /** `written`: the number of events of this stream that another writer has already written. */
@@ -61,7 +64,10 @@ export class ResponseWriter extends FrameWriter {
     this.put({ data: "[DONE]" });
   }
 
-  /** Every response object begins with the members that change (response-object.ts). */
+  /**
+   * Writes an event with a whole response object. Every such object begins with the members that change
+   * (response-object.ts).
+   */
   #putWhole(type: ResponsesStreamEvent["type"], response: ResponseObject): void {
     const {
       id,

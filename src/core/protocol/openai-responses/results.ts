@@ -1,11 +1,15 @@
 /**
- * Joins later results of a call to its first one: engines accept one result, directly after its call. Codex sends
- * several if its script reports its progress (`notify`), maybe many turns after the call.
+ * Joins the results of each call. Codex sends several results of one call if its script reports its progress
+ * (`notify`), and further results may come many turns after the call. Engines accept one result, directly after its
+ * call, so later results are appended to the first.
  */
 import type { AssistantPart, ToolTurn } from "../../inference/request.ts";
 
 export class Results {
-  /** For each id, the number of calls without a result: engines give one id to several calls. */
+  /**
+   * The key is the id of a call, the value is the number of calls with this id that have no result yet: engines give
+   * one id to several calls.
+   */
   readonly #unanswered = new Map<string, number>();
   readonly #latest = new Map<string, ToolTurn>();
 
@@ -15,7 +19,10 @@ export class Results {
     }
   }
 
-  /** Appends the result to an earlier one of its call. False if there is none: it is then a turn of its own. */
+  /**
+   * Appends the result to an earlier result of the same call. Returns false if there is no earlier result: the new one
+   * is then a turn of its own.
+   */
   joins(turn: ToolTurn): boolean {
     const { callId, parts } = turn;
     const waiting = this.#waiting(callId);

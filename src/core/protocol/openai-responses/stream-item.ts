@@ -1,4 +1,6 @@
-/** Writes one item of a stream: its beginning, its parts with their deltas, and its end, each once, in this order. */
+/**
+ * Writes one item of a stream: its beginning, its parts with their deltas, and its end, each once and in this order.
+ */
 import type { PartHead, TokenLogprob } from "../../inference/event.ts";
 import { CustomInput } from "../custom-tool.ts";
 import { compact } from "../json.ts";
@@ -9,7 +11,10 @@ import { aroundNumbered, type ResponseWriter, type UnnumberedEvent } from "./res
 
 export class StreamItem {
   ended = false;
-  /** The frame around the open part's deltas. Null before the first, and for deltas that are not passed unchanged. */
+  /**
+   * The frame around the deltas of the open part. Null before the first delta, which may open a part, and for items
+   * whose deltas are not written as they arrive.
+   */
   around: AroundDelta | null = null;
   #pieces: string[] = [];
   #logprobs: TokenLogprob[] = [];

@@ -1,4 +1,7 @@
-/** Maps the caller's tools to functions with flat names, and back: the names are made from the request alone. */
+/**
+ * Maps the caller's tools to the functions that engines get, which have flat names: a namespace becomes part of the name. The
+ * names are made only from the request, so that the encoder of the answer can map them back.
+ */
 import {
   type CustomTool,
   type FunctionTool,
@@ -24,7 +27,10 @@ export class ToolBook {
   readonly tools: EngineTool[];
   readonly #byName = new Map<string, EngineTool>();
   readonly #byCaller = new Map<string, string>();
-  /** The next number for a name that several tools have: a hostile list would make each search for a free one long. */
+  /**
+   * For a name that several tools have, the next number to append to it. Without this, a hostile list that gives one
+   * name to a hundred thousand tools would make each search for a free number long.
+   */
   readonly #ordinals = new Map<string, number>();
 
   /** If several tools have one name, the last one is used. */
@@ -43,7 +49,9 @@ export class ToolBook {
     });
   }
 
-  /** The name for engines. A tool that is not listed gets the name that it would have if it were listed. */
+  /**
+   * The name under which engines know a tool. A tool that is not listed gets the name that it would have if it were.
+   */
   nameOf(name: string, namespace?: string | null): string {
     return this.#byCaller.get(keyOf(name, namespace)) ?? flat(name, namespace);
   }
@@ -79,7 +87,10 @@ function flat(name: string, namespace?: string | null): string {
   return flatNames.test(whole) ? whole : whole.replace(invalidCharacters, "_").slice(0, nameChars_max);
 }
 
-/** The key of a tool. The namespace's length is part of it, so that no two tools have the same key. */
+/**
+ * The key of a tool by name and namespace. The namespace's length is part of the key, so that no two tools have the
+ * same key.
+ */
 function keyOf(name: string, namespace?: string | null): string {
   const within = namespace && namespace !== bareNamespace ? namespace : "";
   return `${within.length} ${within}${name}`;

@@ -1,4 +1,7 @@
-/** Validates a Responses request: its shape (contract.ts), then the rules. references.ts resolves its references. */
+/**
+ * Validates the body of a Responses request: first its shape (contract.ts), then the rules between fields. It reports the first
+ * offence. References to stored responses are resolved elsewhere (references.ts).
+ */
 import { type Contract, contract, type UncheckedItems } from "../contract.ts";
 import { compact, isGiven, isObject, type JsonObject } from "../json.ts";
 import { obeying, type Rules } from "../rules.ts";
@@ -27,7 +30,10 @@ const request = contract(TypedResponsesRequest, { repeated: responsesRepeats });
 const compacted = contract(TypedCompactRequest);
 const count = contract(TypedInputTokensRequest);
 
-/** `unchecked`: see `Contract`. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
+/**
+ * Returns the body as a request. `unchecked`: see Contract. Throws a Fault: `missing_field`, `invalid_value` or
+ * `unsupported_feature`.
+ */
 export function validateResponsesRequest(body: unknown, unchecked: UncheckedItems | null = null): ResponsesRequest {
   const typed = unchecked?.input ? { ...unchecked, input: unchecked.input.map(withType) } : unchecked;
   return obeying(shaped(body, request, typed), rules);
@@ -43,7 +49,10 @@ export function validateCompactRequest(body: unknown): ResponsesRequest {
   return obeying<ResponsesRequest>({ model, input, store: false, ...more }, conversationRules);
 }
 
-/** Checks fewer rules than for an answer, and ignores other fields. */
+/**
+ * Returns the body of a request to count tokens. Fewer rules are checked than for an answer, and other fields are
+ * ignored.
+ */
 export function validateInputTokens(body: unknown): ResponsesRequest {
   const typed = shaped(body, count);
   const { model, instructions, previous_response_id, tools, text, reasoning } = typed;
@@ -70,8 +79,8 @@ function inputItems({ input, previous_response_id: previous }: Input): InputItem
 }
 
 /**
- * Adds the types that several clients leave out. The body itself stays unchanged, because its bytes may be sent to an
- * engine (docs/design/service.md, The caller's own bytes).
+ * Adds the types that several clients leave out: an item with a role is a message, and one with only an id is a reference. The
+ * body itself stays unchanged, because its bytes may be sent to an engine (docs/design/service.md, The caller's own bytes).
  */
 function withTypes(body: unknown): unknown {
   if (!isObject(body) || !Array.isArray(body.input) || body.input.every((item) => impliedType(item) === null))
@@ -90,7 +99,10 @@ function impliedType(item: unknown): "message" | "item_reference" | null {
   return typeof item.id === "string" && item.content === undefined ? "item_reference" : null;
 }
 
-/** The violation of a file or image by id or URL, which is about that, and not about the missing data. */
+/**
+ * The violation of a file or image that is named by id or URL: the message is about the id or URL, and not about the
+ * missing data.
+ */
 function withoutSource(body: unknown, by: Contract<unknown>): Violation | null {
   const found = by.violation(body);
   const path = /^(input\[(\d+)\]\.(content|output)\[(\d+)\])\.(image_url|file_data)$/.exec(found.param);
@@ -110,7 +122,10 @@ function itemsOf({ input }: ResponsesRequest): InputItem[] {
   return typeof input === "string" ? [] : input;
 }
 
-/** If the body has references, results are checked after their look-up: their calls may be in stored items. */
+/**
+ * The first violation of the conversation's rules. If the body has references, tool outputs are checked only after the
+ * references are resolved, because the outputs may belong to calls in stored items.
+ */
 function conversation(body: ResponsesRequest): Violation | null {
   const items = itemsOf(body);
   const pathOf = (at: number) => `input[${at}]`;
@@ -131,7 +146,10 @@ function bookOf(body: ResponsesRequest) {
   return { listed, book: new ToolBook(listed) };
 }
 
-/** Agents list hosted tools on every request, so these are refused only if there is no other tool. */
+/**
+ * The violation of a request that can call nothing but hosted tools. Agents list hosted tools on every request, so they
+ * are refused only if there is no other tool.
+ */
 function callableTools(body: ResponsesRequest): Violation | null {
   const at = (body.tools ?? []).findIndex(isHosted);
   const hosted = body.tools?.[at];

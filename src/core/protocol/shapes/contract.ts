@@ -1,7 +1,5 @@
 /**
- * Constructors of schemas for the contracts of all protocols, and the shapes that these share. A contract has for each
- * wire shape a typebox value, and where it is needed the static type of the same name. Validation, types and the
- * OpenAPI document are made from them.
+ * Constructors of schemas for the contracts of all protocols, and the shapes that these share.
  *
  * Two annotations are published with a JSON Schema:
  * - `x-must-be` describes a constraint in error messages ("an https: or data: URL");

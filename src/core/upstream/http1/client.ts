@@ -13,7 +13,10 @@ import { bytesOf, linesOf, openingOf, type RequestBody } from "./head.ts";
 import { IdleConnections } from "./idle.ts";
 import { ReadPauses, socketCalls } from "./read-pauses.ts";
 
-/** Whose requests may follow the first one on a connection: those of the same organization, of any, or of none. */
+/**
+ * Whose requests may follow the first one on a connection: those of the same organization, of any organization, or of
+ * none.
+ */
 export const reuses = ["organization", "any", "none"] as const;
 export type Reuse = (typeof reuses)[number];
 
@@ -51,12 +54,18 @@ export interface Post extends Patience {
 export type Get = Where & Patience;
 
 export interface Endpoint {
-  /** Sends the request once. Throws ConnectFailed, ConnectionLost, MalformedResponse, or the signal's reason. */
+  /**
+   * Sends the request once, and never again. Throws ConnectFailed, ConnectionLost, MalformedResponse, or the signal's
+   * reason.
+   */
   post(post: Post): Promise<Reply>;
 }
 
 export interface Client {
-  /** The endpoint of the object `whose` and a path, made once: `where` is called only the first time. */
+  /**
+   * Returns the endpoint of the object `whose` and a path. The endpoint is made only once: `where` is called only the
+   * first time.
+   */
   at(whose: object, where: () => Where, path?: string): Endpoint;
   /** Sends a GET on a new connection, which shows that connections can be made. Throws as `post` does. */
   get(get: Get): Promise<Reply>;
@@ -65,7 +74,10 @@ export interface Client {
   close(): void;
 }
 
-/** Most engines close idle connections later than this: a request that is sent just as one is closed is lost. */
+/**
+ * How long idle connections are kept. Most engines would close them later than this. The client closes them first,
+ * because a request that is sent just as the engine closes its connection is lost.
+ */
 const idle_ms_default = 30_000;
 /** The most idle connections to one engine, over all organizations. Beyond this number, the oldest is closed. */
 const idle_max_default = 4096;
@@ -117,7 +129,10 @@ export function client({
   strayed,
 }: ClientSettings = {}): Client {
   const pools = new Map<string, Pool>();
-  /** The engines whose connections are not reused, each until an instant on the clock of `performance`. */
+  /**
+   * The key is an engine whose connections are not reused; the value is the instant until which they are not, on the
+   * clock of `performance`.
+   */
   const distrusted = new Map<string, number>();
   const endpoints = new WeakMap<object, Map<string, Endpoint>>();
   const calls = socketCalls();
@@ -134,7 +149,10 @@ export function client({
     for (const [engine, until_ms] of distrusted) if (until_ms <= now) distrusted.delete(engine);
   }
 
-  /** Stops the reuse of an engine's connections: another stray answer would look like the next request's answer. */
+  /**
+   * Stops the reuse of an engine's connections: the engine may send a stray answer again, which looks like the answer
+   * to the next request.
+   */
   function distrust({ origin, upstream }: Pool): void {
     const engine = engineAt(origin);
     const isFirst = !distrusted.has(engine);
@@ -147,13 +165,19 @@ export function client({
     return distrusted.size > 0 && distrusted.has(engineAt(origin));
   }
 
-  /** The key of the callers that share connections with this organization; null: no other request follows. */
+  /**
+   * The key of the group of callers that share connections with this organization; null: the connection carries no
+   * other request.
+   */
   function sharerOf(pool: Pool, organization: string | null): string | null {
     if (pool.reuse === "none" || isDistrusted(pool)) return null;
     return pool.reuse === "any" ? anybody : organization;
   }
 
-  /** Drops an unused pool, which is made again when needed: hosts change addresses, and pools would pile up. */
+  /**
+   * Drops a pool that no request uses: host names change their addresses day after day, and unused pools would pile up.
+   * The pool is made again when it is needed.
+   */
   function forgetPool(pool: Pool): void {
     pools.delete(pool.key);
     pool.isKnown = false;

@@ -10,7 +10,10 @@ import type { Line, Pause, PausedLine, ReadPauses, SocketCalls } from "./read-pa
 /** Thrown if an exchange has no answer, or only a part of one. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
-  /** Whether a used connection closed before the first byte of this answer: the request may not have been read. */
+  /**
+   * Whether the connection had been used before and closed before the first byte of this answer. The engine may not
+   * have read the request.
+   */
   readonly isStale: boolean;
 
   constructor(cause: unknown, isStale: boolean) {
@@ -52,7 +55,10 @@ export class EngineConnection implements Line, PausedLine {
   kept_ms: number | null = null;
   /** When the connection is closed if it stays idle, on the clock of `performance`. */
   idleUntil_ms = 0;
-  /** The key of the callers whose requests may follow the first one on this connection; null: none may. */
+  /**
+   * The key of the callers whose requests the connection may carry after its first request; null: it carries no other
+   * request.
+   */
   sharer: string | null = null;
 
   constructor(socket: Socket<object>, owner: Owner) {
@@ -61,7 +67,10 @@ export class EngineConnection implements Line, PausedLine {
     socket.data = this;
   }
 
-  /** False if the engine has already sent bytes, which would be read as the answer to the next request. */
+  /**
+   * Whether a request may be sent on the connection. False if the engine has already sent bytes, which would be read as
+   * the answer.
+   */
   get isUsable(): boolean {
     return !this.#isClosed && this.#exchange === null && !this.#owner.calls.hasUnread(this.#socket);
   }
@@ -185,7 +194,10 @@ export class EngineConnection implements Line, PausedLine {
     this.#end(new ConnectionLost(cause, this.#served > 0 && this.#exchange?.isBegun === false));
   }
 
-  /** Bytes that arrive while no request is outstanding would be taken for the next answer, so the connection ends. */
+  /**
+   * Handles bytes that arrive while no request is outstanding: they would be taken for the next answer, so the
+   * connection ends.
+   */
   #receivedUnasked(bytes: Uint8Array): void {
     if (this.#isClosed) return;
     this.#end(null);
@@ -216,7 +228,10 @@ export class EngineConnection implements Line, PausedLine {
     if (!this.#isHeld && !this.#isClosed) this.#socket.resume();
   }
 
-  /** Bytes of a stream that the system has received by now are read first: the engine sent them before the end. */
+  /**
+   * Ends the exchange for this reason. Bytes of a stream that the system has received by now, during a pause or while
+   * this process was late, are read first, because the engine sent them before the end.
+   */
   #stop(reason: unknown): void {
     const exchange = this.#exchange;
     if (!exchange?.isFlowing) {

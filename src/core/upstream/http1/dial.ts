@@ -81,7 +81,10 @@ async function addressesAt({ host, address }: Origin): Promise<string[]> {
 type Resolve = (host: string) => Promise<string[]>;
 const resolved: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
-/** The addresses of a host. No name but this machine's own may lead to it and decide which local service is called. */
+/**
+ * The addresses of a host. A name that does not stand for this machine must not resolve to this machine: otherwise the
+ * owner of the name would decide which local service is called.
+ */
 export async function addressesOf(host: string, resolve: Resolve = resolved): Promise<string[]> {
   if (isIP(host)) return [host];
   const found = await resolve(host);
@@ -193,7 +196,10 @@ export function originOf({ protocol, hostname, port }: URL, { address, tls }: Ad
   };
 }
 
-/** The identity of an engine. Whichever authorities are trusted, it is the same engine. */
+/**
+ * The identity of an engine. It does not include the TLS settings: whichever authorities are trusted, it is the same
+ * engine.
+ */
 export function engineAt({ host, port, address }: Origin): string {
   return `${host} ${port} ${address ?? ""}`;
 }

@@ -1,4 +1,7 @@
-/** One request and its answer on a connection. If many bytes wait to be read, the engine's socket is not read. */
+/**
+ * One request and its answer on a connection. Bytes that arrive wait here until they are read. If there are many, the
+ * engine is held back: its socket is not read.
+ */
 import { release } from "../../body/pieces.ts";
 import { yieldToEventLoop } from "../../time/turns.ts";
 import type { HeaderFields, ResponseHead } from "./head.ts";
@@ -16,9 +19,15 @@ export interface Reply {
   read(bytes_max?: number): Promise<Uint8Array[] | null>;
   /** The body of an answer that has arrived whole, in one small piece, which is then read; null: call `read`. */
   whole(): Uint8Array | null;
-  /** From now on, a read returns what was gathered for this long. The end, and bytes before a failure, come at once. */
+  /**
+   * From now on, a read returns only after bytes were gathered for this many milliseconds, so that a reader in no hurry
+   * is not woken for each token. The end, and bytes before a failure, are returned at once.
+   */
   gather(ms: number): void;
-  /** Call it when the first part was read: the rest is less urgent, and may be delayed while the process is busy. */
+  /**
+   * Call it when the first part of the answer was read: the rest is less urgent, and may be delayed while the process
+   * is busy.
+   */
   flow(): void;
   /** The current delay of the rest of the answer; 0 if the process is not busy. */
   readonly delay_ms: number;
@@ -29,7 +38,10 @@ export interface Reply {
 /** If more bytes than this wait to be read, the engine is held back until all of them are read. */
 export const unread_bytes_max = 64 * 1024;
 
-/** The most bytes of one read: events take several times as much (docs/design/service.md, Slow readers). */
+/**
+ * The most bytes of events that one read returns. The events and text made of them take several times as much, and wait
+ * while the caller does not read: docs/design/service.md, Slow readers.
+ */
 export const read_bytes_max = 4 * 1024;
 
 /** If more bytes than this are gathered, they are returned at once. */
@@ -39,7 +51,10 @@ export class Exchange implements ResponseSink, Reply {
   readonly replied: Promise<Reply>;
   readonly #line: Line;
   readonly #parser = new ResponseParser(this);
-  /** Resolves when the answer's head has arrived. Null after that, so that the promise does not stay in memory. */
+  /**
+   * Resolves when the answer's head has arrived. Null after that: otherwise the promise would be kept in memory for as
+   * long as the answer lasts.
+   */
   #answer: PromiseWithResolvers<Reply> | null = Promise.withResolvers<Reply>();
   #head: ResponseHead | null = null;
   #unread: Uint8Array[] = [];
@@ -168,7 +183,10 @@ export class Exchange implements ResponseSink, Reply {
     return this.isFlowing ? this.#line.pause_ms : 0;
   }
 
-  /** From now on, bytes are received without pauses, and read only together with the end or failure that follows. */
+  /**
+   * From now on, bytes are received without pauses, and the reader gets those that wait only when the exchange ends or
+   * fails: nobody may read again after that.
+   */
   last(): void {
     this.#isLast = true;
     this.isFlowing = false;
@@ -185,7 +203,10 @@ export class Exchange implements ResponseSink, Reply {
     this.#unread_bytes = 0;
   }
 
-  /** Does nothing if the engine is in that state: after the answer's end, the connection may carry another exchange. */
+  /**
+   * Holds the engine back, or lets it continue. Does nothing if the engine is in that state already: after the answer's
+   * end, the connection may carry another exchange.
+   */
   #holdBack(isHeld: boolean): void {
     if (isHeld === this.#isHeld) return;
     this.#isHeld = isHeld;
@@ -223,7 +244,10 @@ export class Exchange implements ResponseSink, Reply {
     return pieces;
   }
 
-  /** Releases the large receive buffers of the last read. Small ones are left to the garbage collector. */
+  /**
+   * Releases the large receive buffers of the pieces that the last read returned. Small buffers are left to the garbage
+   * collector.
+   */
   #giveBack(): void {
     if (this.#lent.length === 0) return;
     const kept = this.#unread[0]?.buffer;

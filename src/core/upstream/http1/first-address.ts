@@ -5,7 +5,10 @@
 
 /** The longest time for which an address is tried alone. */
 const alone_ms_max = 250;
-/** How long a silent address is tried last: each try leaves a socket that the system has to time out. */
+/**
+ * How long an address that was silent while another answered is tried last: each try leaves a socket that the system
+ * has to time out.
+ */
 const silent_ms = 60_000;
 
 /** The addresses of a host that were silent while another answered, with the instant until which they are tried last. */

@@ -1,4 +1,7 @@
-/** Writes the head of an HTTP/1.1 request, and parses that of a response as strictly as RFC 9112 allows. Pure. */
+/**
+ * The heads of HTTP/1.1: the head of a request is written, and that of a response is parsed, as strictly as RFC 9112
+ * allows. Pure.
+ */
 
 /** Shared by all responses that begin with the same lines. */
 export interface ResponseHead {
@@ -46,7 +49,10 @@ function parsedHead(lines: string): ResponseHead {
   return { status, headers, framing, keepsOpen };
 }
 
-/** Folded lines, spaces before a colon and control characters are refused: they are used to smuggle requests. */
+/**
+ * Parses the header fields. Folded lines, spaces before a colon and control characters are refused: they are used to
+ * smuggle requests.
+ */
 export function fieldsOf(lines: string): HeaderFields {
   if (!fieldLines.test(lines)) throw new MalformedResponse("a header field is malformed");
   return new HeaderFields(lines);
@@ -99,7 +105,10 @@ function isBlank(code: number): boolean {
   return code === 32 || code === 9;
 }
 
-/** How the body ends. Throws if the headers contradict each other: parts of an answer would be read as the next. */
+/**
+ * How the body ends. Throws if the headers name two ways that contradict each other: if the peer meant another end than
+ * this parser, a part of one answer would be read as the next answer.
+ */
 function framingOf(status: number, headers: HeaderFields): Framing {
   const length = headers.get("content-length");
   const coding = headers.get("transfer-encoding");
@@ -118,7 +127,10 @@ function persists(isVersion11: boolean, headers: HeaderFields): boolean {
   return !options.includes("close") && (isVersion11 || options.includes("keep-alive"));
 }
 
-/** Whether unasked bytes begin a 408, which may come before an idle connection closes (RFC 9110, 15.5.9). */
+/**
+ * Whether these bytes, which answer no request, begin a response with status 408: a server may send one before it
+ * closes an idle connection (RFC 9110, 15.5.9).
+ */
 export function saysThatItCloses(bytes: Uint8Array): boolean {
   return /^HTTP\/1\.[01] 408 /.test(Buffer.prototype.toString.call(bytes, "latin1", 0, 13));
 }

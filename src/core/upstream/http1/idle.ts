@@ -1,4 +1,7 @@
-/** An engine's idle connections: a stack for each group of callers, and a list by age, which bounds their number. */
+/**
+ * The idle connections to one engine: a stack for each group of callers that shares connections, and a list of all by
+ * age, so that their number is bounded however many callers there are.
+ */
 import type { EngineConnection } from "./connection.ts";
 
 export class IdleConnections {
@@ -28,8 +31,9 @@ export class IdleConnections {
   }
 
   /**
-   * Takes the connection that became idle last, so that the others grow old and are closed. A connection with received
-   * bytes is skipped, because they would be read as an answer.
+   * Takes the connection that became idle last, so that the others grow old and are closed. A connection for which the
+   * system has received bytes is skipped, because they would be read as an answer; it is closed when the bytes are
+   * read.
    */
   take(sharer: string): EngineConnection | undefined {
     const stack = this.#stacks.get(sharer);
@@ -53,7 +57,10 @@ export class IdleConnections {
     if (stack!.length === 0) this.#stacks.delete(sharer!);
   }
 
-  /** Closes the connections whose idle time is over at this instant of `performance`; without an argument, all. */
+  /**
+   * Closes the connections whose idle time is over at this instant, on the clock of `performance`. Without an argument,
+   * closes all.
+   */
   close(now_ms = Number.POSITIVE_INFINITY): void {
     for (const each of this.#byAge) {
       if (each.idleUntil_ms > now_ms) continue;

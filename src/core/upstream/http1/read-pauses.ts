@@ -36,7 +36,10 @@ export interface Line {
   readonly pause_ms: number;
   /** Called when the whole answer has been received. */
   over(head: ResponseHead): void;
-  /** Called for bytes behind the answer's end. Returns whether the connection carried no other request before. */
+  /**
+   * Called when bytes have arrived after the end of the answer. Returns whether the answer is certainly this request's:
+   * true if no other request was sent on the connection before.
+   */
   exceeded(): boolean;
   /** Called when the reader has stopped before the end. */
   drop(): void;
@@ -124,8 +127,9 @@ function busy_ms(): number {
 }
 
 /**
- * The pauses between the shortest and the longest. They are few, and change slowly: a pause that followed the load in
- * proportion would change the load, and oscillate.
+ * The pauses of an engine's socket after a read, between the shortest and the longest. There are few levels, which
+ * change slowly: a pause that followed the load in proportion would change the load that it follows, and oscillate.
+ * Pure.
  */
 const levels_ms = [25, 50, 100];
 

@@ -1,6 +1,7 @@
 /**
- * Answers that are kept to be read again: of requests with an idempotency key, and background responses. A claim says
- * which run's answer a key gets; only the database decides that. The text is in a log (answer-log.ts).
+ * Answers that are kept to be read again: those of requests with an idempotency key, and background responses. A claim
+ * says which run's answer a key gets, and only the database decides about claims. The text of an answer is in its log
+ * (answer-log.ts).
  */
 
 import type { Operation } from "../../../core/store/ledger.ts";
@@ -18,7 +19,10 @@ export interface NewKept extends LogName {
   claim: Claim | null;
 }
 
-/** `open`: the answer is being made, or its node is gone. `ended`: its log is complete. `lost`: its log is not. */
+/**
+ * The state of a kept answer. `open`: the answer is still being made, or its node is gone. `ended`: its log is
+ * complete. `lost`: its log is gone, or was never complete.
+ */
 export type KeptState = "open" | "ended" | "lost";
 
 export interface Kept extends LogName {
@@ -43,7 +47,10 @@ export interface KeptEnd {
   freesClaim?: boolean;
 }
 
-/** A fact for a receipt that the ledger lacks: the answer continued without its client, or repeated another. */
+/**
+ * A fact for a request's receipt that the ledger does not store: that the answer continued without its client, or that
+ * it repeated another answer.
+ */
 export type AnswerNote = { kind: "detached" } | ReplayNote;
 
 export interface ReplayNote {
@@ -56,7 +63,10 @@ export interface ReplayNote {
 }
 
 export interface KeptAnswers {
-  /** Keeps a new answer, or returns the answer that holds its claim. Of two calls at the same time, one wins. */
+  /**
+   * Keeps a new answer, unless another answer holds its claim; then returns that answer. Of two calls at the same time,
+   * one wins.
+   */
   begin(kept: NewKept): Promise<"begun" | Kept>;
   find(requestId: string): Promise<Kept | null>;
   /** A background response of the organization. */
@@ -66,7 +76,8 @@ export interface KeptAnswers {
   /** Notes the size of an ended answer's log, which was not known where the answer was ended. */
   measured(requestId: string, bytes: number): Promise<void>;
   /**
-   * Makes an open answer a background response. False if another node has settled its run, because its own was away.
+   * Makes an open answer a background response with this object. Refuses if its run is settled: its node was away for too
+   * long, and another node has settled it. Returns whether the answer is a background response now.
    */
   respond(requestId: string, responseId: string, response: string): Promise<boolean>;
   /** Forgets an answer, so that its claim is free. Returns whether it existed. */
@@ -79,9 +90,15 @@ export interface KeptAnswers {
   abandon(requestId: string): Promise<boolean>;
   /** Those of the given request ids whose answers are still open. The others have ended, or are forgotten. */
   open(requestIds: readonly string[]): Promise<string[]>;
-  /** Gives up the oldest ended logs until the others are within this size. Returns the names of logs to remove. */
+  /**
+   * Gives up the logs of the organization's oldest ended answers until the remaining logs together are within this
+   * size. Returns the names of logs to remove.
+   */
   makeRoom(organizationId: string, bytes_max: number): Promise<LogName[]>;
-  /** Forgets some expired answers, and all of organizations that keep no content. Returns logs to remove. */
+  /**
+   * Forgets a number of expired answers, and all answers of organizations that keep no content. Returns the names of
+   * logs to remove.
+   */
   forget(): Promise<LogName[]>;
   /** Stores a note, which the receipt of its request shows. */
   writeNote(log: LogName, note: AnswerNote): Promise<void>;

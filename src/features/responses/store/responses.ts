@@ -22,7 +22,10 @@ export interface KeptResponse extends KeptTurn {
   response: string;
 }
 
-/** Whose responses a caller may read, continue and delete: a person's own, or, without a person, the organization's. */
+/**
+ * Which responses a caller may read, continue and delete: a person only their own; a caller without a person all of the
+ * organization.
+ */
 export interface Reader {
   organizationId: string;
   personId: string | null;
@@ -40,7 +43,10 @@ export interface ResponseStore {
    * continues, is unknown, not one of the reader's, or expired; `too_long` if all turns together exceed `bytes_max`.
    */
   conversation(reader: Reader, id: string, bytes_max: number): Promise<KeptTurn[] | "not_found" | "too_long">;
-  /** The responses with these ids, in any order; inputs are "[]" unless requested. `too_long`: as in `conversation`. */
+  /**
+   * The responses with these ids that exist, in any order. Their inputs are "[]" unless they are requested. `too_long`:
+   * as in `conversation`.
+   */
   turns(
     reader: Reader,
     ids: readonly string[],

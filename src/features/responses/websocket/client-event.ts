@@ -1,4 +1,7 @@
-/** A client's events on a WebSocket. `response.create` has the fields of a request, and some of its own. */
+/**
+ * The events that a client sends on a WebSocket. `response.create` has the fields of a request, and fields that only a
+ * WebSocket has.
+ */
 import { Fault } from "../../../core/inference/fault.ts";
 import { isObject } from "../../../core/protocol/json.ts";
 import type { ResponsesRequest } from "../../../core/protocol/openai-responses/contract.ts";
@@ -8,7 +11,10 @@ import { describe, invalid, missing, notSupported, violationFault } from "../../
 export interface CreateEvent {
   /** The id of the lane: responses of one lane run one after another. Null: the lane without a name. */
   streamId: string | null;
-  /** Whether the client wants an answer. If not, its conversation is only stored, for the next response. */
+  /**
+   * Whether the client wants an answer. If not, the conversation is only stored, so that the next response can continue
+   * it.
+   */
   isGenerated: boolean;
   request: ResponsesRequest;
 }

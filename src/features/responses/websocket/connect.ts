@@ -33,7 +33,10 @@ export const connectResponses = operation({
   },
 });
 
-/** With 426, Codex switches to POST at once, with another status after seven attempts (docs/clients.md, Codex). */
+/**
+ * The refusal of an upgrade. With 426, Codex switches to POST immediately, for the rest of its run; with another status
+ * it first tries seven times more (docs/clients.md, Codex).
+ */
 function noRoom(cause?: Fault): Fault {
   return new Fault(
     "upgrade_not_supported",

@@ -1,4 +1,7 @@
-/** A client's WebSocket on /v1/responses. Each message is served as a request of its own (core/http/frame.ts). */
+/**
+ * A client's WebSocket on /v1/responses. Each message is served as a request of its own, by the code that serves all
+ * requests (core/http/frame.ts); its answer, a stream or a refusal, is sent as messages.
+ */
 import type { Standing } from "../../../core/auth/standing.ts";
 import type { Principal } from "../../../core/auth/verdict.ts";
 import type { Call, ClientConnection } from "../../../core/http/call.ts";
@@ -141,7 +144,10 @@ function restarting(): Fault {
   });
 }
 
-/** Headers that concern the connection; and the idempotency key, which several requests cannot have. */
+/**
+ * Headers that concern the connection and not its requests; and the idempotency key, because several requests cannot
+ * have one key.
+ */
 const ofConnection = /^(connection|upgrade|sec-websocket-.*|content-.*|transfer-encoding|expect|idempotency-key)$/;
 
 function headOf(upgrade: Headers): Headers {

@@ -1,6 +1,7 @@
 /**
- * One `response.create` as an operation, like `POST /v1/responses` but for the envelope of its body, the wait for
- * earlier responses of its lane (lanes.ts), and the conversations that it can continue.
+ * One `response.create` as an operation, with the checks, metering and record of `POST /v1/responses`. The differences:
+ * the envelope of its body, the wait for earlier responses of its lane (lanes.ts), and the conversations that it can
+ * continue.
  */
 import type { JsonBody } from "../../../core/body/read.ts";
 import type { Call } from "../../../core/http/call.ts";
@@ -69,7 +70,10 @@ export class Create implements Disposable {
     if (!this.#isAnswered && this.#continued !== null) this.#state.recent.evict(this.#continued);
   }
 
-  /** The bytes are not kept for an engine, because a message wraps its request in an envelope. */
+  /**
+   * Reads the body, but does not keep its bytes to send them to an engine: a message has other bytes than a request,
+   * because it wraps the request in an envelope.
+   */
   async #read(...reading: Parameters<typeof body.read>): Promise<JsonBody<ResponsesRequest>> {
     await this.#before;
     try {

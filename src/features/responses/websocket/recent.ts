@@ -1,4 +1,7 @@
-/** Keeps each lane's newest conversation in bounded memory, so that it can be continued although it is not stored. */
+/**
+ * Keeps the newest conversation of each lane in memory while the WebSocket is open, so that the next response can
+ * continue it even if it is not stored. The memory is bounded; a conversation that does not fit is not kept.
+ */
 import type { MemoryReservation } from "../../../core/body/memory.ts";
 
 interface Conversation {
@@ -29,7 +32,10 @@ export class Recent implements Disposable {
     return null;
   }
 
-  /** Keeps the lane's new conversation; not once the socket has closed, when nobody would give its memory back. */
+  /**
+   * Keeps the conversation, in place of its lane's earlier one. A response may still be stored when its socket has
+   * closed: then its conversation is not kept, since nobody would give its memory back.
+   */
   keep(lane: string, responseId: string, items: string): void {
     if (this.#isDisposed) return;
     this.#remove(lane);
@@ -44,7 +50,10 @@ export class Recent implements Disposable {
     this.#kept.set(lane, { responseId, items, bytes });
   }
 
-  /** Forgets a conversation whose continuation failed. The client then sends the whole conversation again. */
+  /**
+   * Forgets a conversation after a response that continued it has failed. The client then sends the whole conversation
+   * again.
+   */
   evict(responseId: string): void {
     for (const [lane, kept] of this.#kept) if (kept.responseId === responseId) this.#remove(lane);
   }

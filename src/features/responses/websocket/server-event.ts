@@ -27,7 +27,10 @@ export function inLane(event: string, streamId: string | null): string {
   return streamId === null ? event : withField(event, "stream_id", streamId);
 }
 
-/** Adds what answers over HTTP have in their headers: the request's id, and notices of its model's retirement. */
+/**
+ * Adds to the event what an answer over HTTP has in its headers: the request's id, and the headers about the retirement
+ * of its model.
+ */
 export function ofRequest(event: string, requestId: string, headers: Record<string, string> = {}): string {
   const identified = withField(event, "request_id", requestId);
   return Object.keys(headers).length > 0 ? withField(identified, "headers", headers) : identified;
@@ -45,14 +48,19 @@ export interface RefusalEvent {
   headers?: Record<string, string>;
 }
 
-/** Codex reads `status`, `error` and `headers` of an error; OpenAI's SDK also has `code`, `message` and `param`. */
+/**
+ * The event of an error. Codex reads `status`, `error` and `headers`; the event's type in OpenAI's SDK also has `code`,
+ * `message` and `param`.
+ */
 export function errorEvent({ status, error, headers }: RefusalEvent, streamId: string | null = null): string {
   const { code = null, message = "", param = null } = error;
   const event = { type: "error", status, error, headers, code, message, param, sequence_number: 0 };
   return inLane(JSON.stringify(event), streamId);
 }
 
-/** As at OpenAI, the refusal to steer returns the client's input, because none of it was used. */
+/**
+ * The event that refuses to steer a response. As at OpenAI, it returns the client's input, because none of it was used.
+ */
 export function steerFailed({ event, message }: SteeringRefused): string {
   const { previous_response_id, input } = event as JsonObject;
   return JSON.stringify({

@@ -1,4 +1,7 @@
-/** A chat completion request for a model with `bounds: engine`: as in contract.ts, with the wider limits of engines. */
+/**
+ * The shape of a chat completion request for a model with `bounds: engine`: wider limits, as engines have them, within
+ * absolute bounds. Everything else is as in the published shape (contract.ts).
+ */
 import Type, { type TSchema } from "typebox";
 import { reasoningEfforts } from "../../../inference/request.ts";
 import { absoluteBounds } from "../../engine-options.ts";
