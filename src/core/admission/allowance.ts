@@ -178,6 +178,7 @@ interface AmpleQuestion {
   plan: Plan;
   /** The nanos that will be reserved for the request while it runs. */
   nanos: number;
+  /** The requests that this node runs for all organizations, at least as many as it runs for this one. */
   running: number;
 }
 

@@ -30,6 +30,7 @@ import { HeldReservation, type Reservation } from "./reservation.ts";
 export interface EntranceSettings {
   lease_ms: number;
   checkpoint_ms: number;
+  /** The longest wait for a grant, asked for each admission. */
   grant_ms(): number;
   currency: Currency;
 }

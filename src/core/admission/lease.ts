@@ -29,7 +29,7 @@ export function leaseMargin_ms(lease_ms: number): number {
 
 /**
  * The lease of one request's hold. A class, because closures would be made again for each request
- * (docs/design/runtime.md, Bun as a server).
+ * (docs/design/runtime.md, Memory).
  */
 export class Lease {
   readonly #parts: LeaseParts;

@@ -63,7 +63,7 @@ const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 
 /**
  * One admitted request as this node runs it. A class, because closures would be made again for each request
- * (docs/design/runtime.md, Bun as a server).
+ * (docs/design/runtime.md, Memory).
  */
 export class HeldReservation {
   readonly #parts: ReservationParts;

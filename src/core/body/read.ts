@@ -38,6 +38,7 @@ export interface JsonBody<Value = unknown> {
 }
 
 export interface ReadBody extends JsonBody {
+  /** The items that have to be checked; null: all items. */
   unseen: UnseenItems | null;
   /** Keeps the valid body's items for later requests. Call it before the body's bytes are used up. */
   keepItems(): void;

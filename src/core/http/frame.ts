@@ -109,6 +109,7 @@ export interface FrameDependencies {
 export type HttpAnswer = Response | StreamedAnswer;
 
 export interface Framed extends FaultForm {
+  /** The path of the matched route, such as `/v1/responses/{id}`, for logs and metrics. */
   path: string;
   /** Whether the request may be traced: probes are not. */
   isTraced?: boolean;

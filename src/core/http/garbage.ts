@@ -55,6 +55,7 @@ const garbageSettings = {
   wait_ms: 250,
   /** With more open requests than this, a full collection may take too long to be made for small garbage. */
   open_max: 128,
+  /** The time for collections, in milliseconds. */
   budget: { burst: 1000, per_second: 50 },
 };
 

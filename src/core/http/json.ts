@@ -33,7 +33,7 @@ const common = new Headers({ "content-type": "application/json", "cache-control"
 /**
  * The body in the form in which the runtime writes it together with the head. The runtime does so if both have at most
  * 16 KiB together, and otherwise gives the system each header by itself, in some 80 calls; the head of a stream is
- * always written at once. Rule: docs/design/runtime.md, Bun as a server.
+ * always written at once.
  */
 function gathered(text: string): string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> {
   // No UTF-16 unit takes more than three bytes.

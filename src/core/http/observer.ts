@@ -18,6 +18,7 @@ export interface Observer {
 }
 
 export interface EndedRequest {
+  /** The path of the matched route, such as `/v1/responses/{id}`: a label of metrics. */
   route: string;
   /** The status with which the request ended, which differs from the status sent if its stream failed. */
   status: number;

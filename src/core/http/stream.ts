@@ -132,7 +132,7 @@ const unreadMessage = "Nothing of this answer was read for minutes, so it was en
 
 /**
  * Writes the events of a stream to the body of its response. A class, because closures would be made again for each
- * stream (docs/design/runtime.md, Bun as a server).
+ * stream (docs/design/runtime.md, Memory).
  */
 class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #stream: Primed;

@@ -42,7 +42,7 @@ export function streamedBody(
   return new ReadableStream(new Watched(owner, sourceFor, unread_ms_max));
 }
 
-/** A class, because closures would be made again for each stream (docs/design/runtime.md, Bun as a server). */
+/** A class, because closures would be made again for each stream (docs/design/runtime.md, Memory). */
 class Watched implements Bun.UnderlyingSource<Uint8Array>, StreamOwner {
   readonly #owner: StreamOwner;
   readonly #source: AnswerSource;

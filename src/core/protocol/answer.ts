@@ -13,7 +13,7 @@ import { malformedAnswer } from "./refusal.ts";
 
 /**
  * The decoder of one answer: it begins the answer once, and emits nothing after its end. A subclass is a class, and not
- * closures, which would be made again for each answer (docs/design/runtime.md, Bun as a server).
+ * closures, which would be made again for each answer (docs/design/runtime.md, Memory).
  */
 export abstract class BaseAnswerDecoder implements EngineDecoder {
   protected readonly identity: ResponseIdentity;

@@ -20,7 +20,8 @@ export function obeying<Body extends object>(body: Body, rules: Rules<Body>): Bo
   let position = Number.POSITIVE_INFINITY;
   for (const [field, rule] of rules) {
     const violation = isGiven(body[field]) ? rule(body) : null;
-    const at = violation ? Object.keys(body).indexOf(field) : position;
+    if (!violation) continue;
+    const at = Object.keys(body).indexOf(field);
     if (at >= position) continue;
     first = violation;
     position = at;

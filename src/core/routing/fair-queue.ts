@@ -13,6 +13,7 @@ export interface Share {
   priority: number;
 }
 
+/** A request that may wait. `tokens`: the load that the request puts on its engine. */
 export interface Claim {
   readonly organizationId: string;
   readonly tokens: number;

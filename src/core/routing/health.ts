@@ -22,6 +22,7 @@ export interface Breaker {
    * bit, 1 for a failure.
    */
   history: number;
+  /** How many attempts `history` has. */
   seen: number;
   /** How long the breaker stays open the next time. */
   probation_ms: number;

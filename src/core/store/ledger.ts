@@ -83,6 +83,7 @@ export interface RequestFacts {
   organizationId: string;
   keyId: string;
   operation: Operation;
+  /** The public model id. */
   model: string;
   stream: boolean;
   prices: Prices;

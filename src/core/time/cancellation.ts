@@ -1,7 +1,7 @@
 /**
  * Ends work early, with a reason. Does what AbortController and AbortSignal do, without their events: those are native
  * objects, of which a request would make about thirty. AbortSignals are used only where the runtime requires them: for
- * a request's client, and for `fetch`. docs/design/runtime.md, Bun as a server.
+ * a request's client, and for `fetch`. docs/design/runtime.md, Memory.
  *
  * Also has a deadline for an engine or a store (`Countdown`). Time by which this process itself was late does not
  * count; otherwise an engine that has answered would be blamed for an event loop that stood still:

@@ -118,7 +118,7 @@ export function repeating(
  * A set whose members come and go often, in place of a Set. When a Set grows, its old table stays behind, with all its
  * members and a pointer to the next table. Once a full garbage collection has found such a table, quick collections
  * keep all tables that follow it. Members that have left are then kept until the next full collection:
- * docs/design/runtime.md, Bun as a server.
+ * docs/design/runtime.md, Memory.
  */
 export class Present<Member> {
   readonly #places: PresentEntry<Member>[] = [];

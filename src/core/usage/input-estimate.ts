@@ -19,6 +19,7 @@ export const learned_max = 1000;
 export interface Kept<Known> {
   /** Takes in a stored value if it is plausible. A value that this process learned itself is kept instead. */
   recall(name: string, known: Known): void;
+  /** Returns what was learned since the last call. A second call returns none of it. */
   changes(): Map<string, Known>;
   /** Counts these entries as changed again, because they could not be saved. */
   unwritten(names: Iterable<string>): void;

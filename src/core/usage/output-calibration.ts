@@ -20,6 +20,7 @@ export interface OutputCalibration {
   sums: Kept<OutputSums>;
 }
 
+/** The calibration of one route: the class without its private fields. */
 export type RouteCalibration = Pick<LearnedCalibration, keyof LearnedCalibration>;
 
 export function routeName({ upstream, model }: { upstream: { name: string }; model: string }): string {
@@ -85,7 +86,7 @@ export function outputCalibration(): OutputCalibration {
   };
 }
 
-/** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
+/** A class, because closures would be made again for each answer (docs/design/runtime.md, Memory). */
 class LearnedCalibration {
   readonly #all: RoutesLearned;
   readonly #route: string;
@@ -97,10 +98,12 @@ class LearnedCalibration {
     this.#names = namesOf(route);
   }
 
+  /** The estimated tokens of what was sent. */
   tokens({ streamed, whole }: Sent): number {
     return this.#streamedTokens(streamed) + Math.max(whole.deltas, Math.round(this.#textTokens(whole)));
   }
 
+  /** Records that an engine has reported the tokens of a complete answer. */
   reported(): void {
     const { reporting, silent } = this.#all;
     silent.delete(this.#route);

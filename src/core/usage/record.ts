@@ -229,6 +229,7 @@ export interface Ended extends Ending {
 }
 
 export interface Attempted {
+  /** The public model id. */
   model: string;
   route: Route;
   end: AttemptEnd;

@@ -31,6 +31,7 @@ export interface RouteOrderParts {
 export interface Stage {
   /** The route to try; null: the best of the remaining routes. */
   route: Route | null;
+  /** Whether the attempt uses a new connection. */
   isFresh: boolean;
   wait_ms: number;
 }

@@ -19,6 +19,7 @@ export interface ResponsesDependencies extends Dependencies {
 interface ResponseSettings {
   /** Whether responses are stored. If not, none is found either. */
   store: boolean;
+  /** The most bytes of all stored responses of an organization. */
   organization_bytes_max: number;
 }
 
@@ -46,6 +47,7 @@ export interface OpenAnswer {
 
 interface KeptLimits {
   answer_bytes_max: number;
+  /** The most bytes of all ended logs of kept answers of an organization. */
   organization_bytes_max: number;
   /** The most answers that one node keeps at a time. */
   open_max: number;

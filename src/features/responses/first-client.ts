@@ -86,7 +86,7 @@ export function failed(call: Call, thrown: unknown): Fault {
 
 const utf8 = new TextEncoder();
 
-/** A class, because closures would be made again for each stream (docs/design/runtime.md, Bun as a server). */
+/** A class, because closures would be made again for each stream (docs/design/runtime.md, Memory). */
 class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
   #waiting = "";
   #isOver = false;

@@ -39,6 +39,7 @@ export class LogWriter {
   /** The size of the log so far. */
   bytes = 0;
   #isEnding = false;
+  /** Whether the log is given up. Only `#lose` sets it. */
   isLost = false;
   #cancelTimer: (() => void) | null = null;
   #sending: Promise<void> | null = null;

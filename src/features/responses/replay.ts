@@ -104,7 +104,7 @@ export function replayed(earlier: Follower, options: ReplayOptions): StreamedAns
 const encoder = new TextEncoder();
 const silence = encoder.encode(comment("waiting"));
 
-/** A class, because closures would be made again for each stream (docs/design/runtime.md, Bun as a server). */
+/** A class, because closures would be made again for each stream (docs/design/runtime.md, Memory). */
 class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
   #isClosed = false;
 

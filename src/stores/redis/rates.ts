@@ -157,8 +157,8 @@ export function redisRates(
 type Correct = (organizationId: string, changes: readonly Change[]) => Promise<void>;
 
 /**
- * The amounts that one request took. It is a class, because closures would be made again for each request (docs/design/runtime.md,
- * Bun as a server).
+ * The amounts that one request took. A class, because closures would be made again for each request
+ * (docs/design/runtime.md, Memory).
  */
 class Taken implements RateTaken {
   readonly answer = "taken";

@@ -26,7 +26,7 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
 }
 
 /** A text means the same as a list of one text block with that text, and `is_error: false` the same as none. */
-export const messagesForms: WireForms = {
+const messagesForms: WireForms = {
   textOf(list) {
     const [block] = list;
     if (list.length !== 1 || !isObject(block) || block.type !== "text" || typeof block.text !== "string") return null;

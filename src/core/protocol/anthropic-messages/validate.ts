@@ -186,7 +186,10 @@ function conversation({ messages }: MessagesRequest): Violation | null {
     for (let block = 0; block < content.length; block++) {
       const found = content[block]!;
       if (found.type === "text") continue;
-      if (found.type === "tool_use" && role === "assistant") calls.add(found.id);
+      if (found.type === "tool_use") {
+        if (role === "assistant") calls.add(found.id);
+        continue;
+      }
       if (found.type === "tool_result" && !calls.has(found.tool_use_id)) {
         const call = "a 'tool_use' block in an earlier assistant message";
         const holder = "the assistant message with its 'tool_use'";

@@ -26,7 +26,7 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
   return new ChatEncoder(wire, requestId);
 }
 
-/** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
+/** A class, because closures would be made again for each answer (docs/design/runtime.md, Memory). */
 class ChatEncoder implements StreamEncoder {
   readonly #wire: ChatCompletionRequest;
   readonly #requestId: string;

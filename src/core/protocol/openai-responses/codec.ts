@@ -23,7 +23,7 @@ export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject
 };
 
 /** A text means the same as a list of one text part, and a message with its type the same as one without it. */
-export const responsesForms: WireForms = {
+const responsesForms: WireForms = {
   textOf(list) {
     const [part] = list;
     if (list.length !== 1 || !isObject(part) || typeof part.text !== "string") return null;

@@ -182,7 +182,7 @@ function assistantParts(placed: PlacedItem, { book, needs, model }: Reading): As
           kind: "tool-call",
           callId,
           toolName: book.nameOf(name, namespace),
-          arguments: "input" in written ? customArguments(written.input) : written.arguments,
+          arguments: item.type === "function_call" ? item.arguments : customArguments(item.input),
           native: native(wire),
         },
       ];

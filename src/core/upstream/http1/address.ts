@@ -2,7 +2,7 @@
 import { isIP } from "node:net";
 import { liesIn } from "../../auth/network.ts";
 
-/** The loopback, unspecified and link-local networks. An IPv4 address inside an IPv6 address is judged like itself. */
+/** The loopback, unspecified and link-local networks. A mapped address (`::ffff:127.0.0.1`) is judged as IPv4. */
 const own = liesIn(["127.0.0.0/8", "0.0.0.0/8", "169.254.0.0/16", "::/127", "fe80::/10"]);
 
 export function isOwnAddress(address: string): boolean {

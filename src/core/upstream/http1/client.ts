@@ -46,6 +46,7 @@ export interface Post extends Patience {
   body: RequestBody;
   /** The id of the organization that sends the request; null or absent: no organization does. */
   organization?: string | null;
+  /** Whether to use a new connection. */
   isFresh: boolean;
   /** Called when there is a connection and the request is about to be sent. */
   connected(): void;
