@@ -37,7 +37,7 @@ export function customArguments(input: string): string {
  */
 export class CustomInput {
   #state: "head" | "text" | "over" | "other" = "head";
-  /** What was written, as far as it is not the text of a wrapped input. */
+  /** The pieces up to the opening of the text, or all of them if no text was opened. */
   #written = "";
   /** The beginning of a JSON escape sequence whose rest has not arrived. */
   #escape = "";

@@ -62,7 +62,7 @@ export const compactResponse = operation({
 
 // ---- the codec -------------------------------------------------------------------------------------------------------
 
-/** Its answer, which is never streamed, has the user's newest messages, unchanged, and a summary. */
+/** The codec of compactions. An answer is never streamed: it has the newest messages, unchanged, and a summary. */
 export const openaiCompactCaller: CallerCodec<ResponsesRequest, CompactedResponse> = {
   ...openaiResponsesCaller,
   request: { ...openaiResponsesCaller.request, remainder: compactRemainder },
