@@ -13,7 +13,6 @@ import {
   type UsageReport,
 } from "../../../src/admin/store/report.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Settle } from "../../../src/core/store/ledger.ts";
 import { onOneNode } from "../../../src/stores/postgres/fleet.ts";
 import { adjust, type Book, ledger } from "../../../src/stores/postgres/ledger.ts";
@@ -330,44 +329,6 @@ describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
     );
   });
 
-  test("a request counts in the hour and the day of its admission, however late it ends", async () => {
-    const late = admitOf(owners[0]!, { lease_ms: 99 * hour_ms });
-    await node().run([late]);
-    await at(start_ms + 30 * hour_ms);
-    await node().run([settleOf(late, 40)]);
-    await readAll();
-    const { rows } = await node().report({ ...always, by: ["hour"], organizationId: null, rows_max: 10 });
-    expect(rows).toMatchObject([{ startsAt: new Date("2026-02-27T22:00:00Z"), requests: 1, nanos: 40n }]);
-    expect(await days()).toEqual([day("2026-02-27", 1, false)]);
-  });
-
-  test("a request counts in the team that its key was in when it was admitted; requests without a team are a row of their own", async () => {
-    const [keyId] = keys as [string];
-    const during = admitOf(owners[0]!, { keyId, lease_ms: 99 * hour_ms });
-    await served({ keyId, nanos: 1 });
-    await moved(0, 0);
-    await node().run([during]);
-    await served({ keyId, nanos: 20 });
-    await moved(0, 1);
-    await node().run([settleOf(during, 300)]);
-    await served({ keyId, nanos: 4000 });
-    await moved(0, null);
-    await served({ keyId, nanos: 9_000 });
-    const used = async () => {
-      const { rows } = await node().report({ ...always, by: ["team"], organizationId: null, rows_max: 10 });
-      return new Map(rows!.map(({ team, nanos }) => [team!.id, Number(nanos)]));
-    };
-    const [first, second] = teams.map((id) => `team_${id.replaceAll("-", "")}`);
-    const all = new Map([
-      [null, 9_001],
-      [first, 320],
-      [second, 4000],
-    ]);
-    expect(await used()).toEqual(all as never);
-    await readAll();
-    expect(await used()).toEqual(all as never);
-  });
-
   test("a day is sealed once it has ended, no hold points to it, and its roll-ups are its records", async () => {
     const late = admitOf(owners[0]!, { lease_ms: 99 * hour_ms });
     await node().run([late]);
@@ -631,15 +592,6 @@ describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
     expect(await all()).toEqual([970]);
     await store.db.exec("delete from usage_total");
     expect(await all()).toEqual([]);
-  });
-
-  test("nothing of another organization is shown", async () => {
-    await served({ nanos: 5, organizationId: owners[1]! });
-    await readAll();
-    const query = { ...always, by: ["organization" as const], organizationId: owners[0]!, rows_max: 10 };
-    expect((await node().report(query)).rows).toEqual([]);
-    const { rows } = await node().report({ ...query, organizationId: null });
-    expect(rows!.map(({ organization }) => bare(organization!.id, "org_"))).toEqual([bare(owners[1]!, "org_")]);
   });
 });
 
