@@ -145,14 +145,15 @@ describe.each(databaseKinds(import.meta.path))("limits for models on %s", (name)
     });
     expect(await run<GrowAnswer>(growOf(command, 1_500, 1_100))).toEqual({ answer: "granted", nanos: 1_200 });
     await run(checkpointOf(lapsing, { outputTokens: 90 }, { lease_ms: 1_000 }));
-    await limit(at, "person", "acme/large", { session: 1_500 });
+    await limit(at, "person", "acme/large", { session: 600 });
     await store.setClock(new Date(noon.getTime() + 10_000));
     expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
     expect(await book.receipt(at.organization, lapsing.requestId)).toMatchObject({
-      nanos: { charged: 900, uncharged: 0 },
+      nanos: { charged: 600, uncharged: 300 },
     });
-    // The limit has 600 left.
-    expect(await run(settleOf(command, 1_300))).toEqual({ answer: "settled", charged: 600, uncharged: 700 });
+    await limit(at, "person", "acme/large", { session: 1_500 });
+    // The limit has 900 left.
+    expect(await run(settleOf(command, 1_300))).toEqual({ answer: "settled", charged: 900, uncharged: 400 });
   });
 
   test("the ID of a pattern is that of no person, and each subject and pattern has its own", async () => {
