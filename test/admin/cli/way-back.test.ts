@@ -2,7 +2,7 @@
 // the node warns, and the command line on a node's machine still works.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { Browser } from "../../harness/browser.ts";
+import { signInByIssuer } from "../../harness/console-session.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { startPeopleNode } from "../../harness/people-node.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
@@ -49,16 +49,11 @@ test.concurrent("the clock: the last token expires, which is told before and aft
 
 test.concurrent("the issuer's word: the last admin leaves the group, and the command line gives the role again", async () => {
   await using node = await startPeopleNode();
-  const { sluice, provider } = node;
+  const { sluice } = node;
   const signIn = async (groups: string[]) => {
-    provider.account = "eve";
-    provider.claims.set("eve", { name: "eve", groups });
-    const browser = new Browser();
-    const page = await browser.visit(`${node.consoleUrl}/sign-in`);
-    const secret = await browser.redeem(page);
-    const { body } = await browser.call(page, "/session", { secret });
-    const { status } = await browser.call(page, "/management/v1/operators", { secret });
-    return { id: (body as { id: string }).id, status };
+    const { call, manage } = await signInByIssuer(node, "eve", { groups });
+    const { id } = (await call("/session")).body as { id: string };
+    return { id, status: (await manage("/operators")).status };
   };
   const { id, status } = await signIn(["platform"]);
   expect(status).toBe(200);

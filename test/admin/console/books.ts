@@ -9,7 +9,7 @@ import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { admitOf, settleOf, storeOf } from "../../core/store/ledger-stores.ts";
 import type { Chance } from "../../faults/chance.ts";
-import { Browser } from "../../harness/browser.ts";
+import { signInByToken } from "../../harness/console-session.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
@@ -47,10 +47,9 @@ export async function startBooks(chance: Chance): Promise<Books> {
   const db = await serverDatabase(database);
   const organizations = await owners(sluice, await interfaceOf(url, token));
   await history(db, organizations, chance);
-  const read = await interfaceOf(url, token);
   return {
     ...{ url, token, db, organizations },
-    read: (path) => read(path),
+    read: await interfaceOf(url, token),
     async close() {
       await sluice.stop();
       await db.close();
@@ -62,13 +61,9 @@ export async function startBooks(chance: Chance): Promise<Books> {
 type Interface = (path: string, body?: object) => Promise<Record<string, unknown>>;
 
 async function interfaceOf(url: string, token: string): Promise<Interface> {
-  const browser = new Browser();
-  const page = { url: new URL(url) };
-  const { body } = await browser.call(page, "/session/operator", { method: "POST", body: { token } });
-  const secret = body!.secret as string;
+  const { manage } = await signInByToken(url, token);
   return async (path, sent) => {
-    const how = sent === undefined ? {} : { method: "POST", body: sent };
-    const answer = await browser.call(page, `/management/v1${path}`, { secret, ...how });
+    const answer = await manage(path, sent === undefined ? {} : { method: "POST", body: sent });
     if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}: ${JSON.stringify(answer.body)}`);
     return answer.body!;
   };

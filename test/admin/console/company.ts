@@ -10,11 +10,11 @@ import { adjust, ledger } from "../../../src/stores/postgres/ledger.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { admitOf, settleOf, storeOf } from "../../core/store/ledger-stores.ts";
 import { type Chance, chanceOf } from "../../faults/chance.ts";
-import { Browser } from "../../harness/browser.ts";
+import { signInByIssuer, signInByToken } from "../../harness/console-session.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { newPerson, nodeOn } from "../management/world.ts";
-import { askForMore, type ConsoleNode, pathsOf, type Role, signedIn } from "./node.ts";
+import { askForMore, type ConsoleNode, pathsOf, type Role } from "./node.ts";
 
 export const models = ["qwen/qwen3-coder", "qwen/qwen3-32b", "meta-llama/llama-3.1-8b-instruct"] as const;
 const hour_ms = 3_600_000;
@@ -83,15 +83,11 @@ export async function startCompany(step_hours = 1): Promise<Company> {
   await sluice.json("limit", "set", "person", employees[11]!.id, "--org", "acme", "month=60");
   const agent = await sluice.json<{ id: string }>("key", "create", "--org", "acme", "--name", "nightly build");
   const last = await history(db, organization, [...employees.map(({ keyId }) => keyId), agent.id], step_hours);
-  const page = { url: new URL(url) };
-  const session = new Browser();
-  const { body } = await session.call(page, "/session/operator", { method: "POST", body: { token } });
-  const secret = body!.secret as string;
-  const read = async <Answer>(path: string) =>
-    (await session.call(page, `/management/v1${path}`, { secret })).body as Answer;
+  const { manage: manageAsOperator } = await signInByToken(url, token);
+  const read = async <Answer>(path: string) => (await manageAsOperator(path)).body as Answer;
   const personOf = async ({ id, name, keyId }: Employee) => {
     const account = accountOf(name);
-    const limitRequest = await askForMore(await signedIn(node, account), { limit: "month", of: "team" });
+    const limitRequest = await askForMore(await signInByIssuer(node, account), { limit: "month", of: "team" });
     return { account, id, request: last.get(keyId)!, limitRequest };
   };
   const close = async () => {

@@ -2,7 +2,8 @@
 // raise a limit.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type VerbName, verbNamed } from "../../../src/admin/management/verbs.ts";
-import { Browser, type Call } from "../../harness/browser.ts";
+import type { Browser, Call } from "../../harness/browser.ts";
+import { signInByIssuer } from "../../harness/console-session.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
 
@@ -29,16 +30,8 @@ describe("a member", () => {
   afterAll(() => node?.[Symbol.asyncDispose]());
 
   async function signIn(account: string, groups: string[]): Promise<SignedIn> {
-    node.provider.account = account;
-    node.provider.claims.set(account, { name: account, groups });
-    const browser = new Browser();
-    const page = await browser.visit(`${node.consoleUrl}/sign-in`);
-    const secret = await browser.redeem(page);
-    const { body } = await browser.call(page, "/session", { secret });
-    return {
-      ...(body as { id: string; verbs: string[] }),
-      manage: (path, asked = {}) => browser.call(page, `/management/v1${path}`, { secret, ...asked }),
-    };
+    const { call, manage } = await signInByIssuer(node, account, { groups });
+    return { ...((await call("/session")).body as { id: string; verbs: string[] }), manage };
   }
 
   const keyFor = (who: SignedIn, more: object = {}) =>

@@ -1,6 +1,6 @@
 // Starts a node with a console and an issuer, and with data for the pages: two organizations, one of which has names
 // full of HTML markup; people and operators of every role; and requests.
-import { Browser, type Page } from "../../harness/browser.ts";
+import { signInByIssuer } from "../../harness/console-session.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
 import type { Tab } from "./chromium.ts";
@@ -83,39 +83,26 @@ interface Newcomer {
   groups: string[];
 }
 
-interface SignedIn {
-  browser: Browser;
-  page: Page;
-  secret: string;
-}
-
-export async function signedIn({ provider, consoleUrl }: PeopleNode, account: string): Promise<SignedIn> {
-  provider.account = account;
-  const browser = new Browser();
-  const page = await browser.visit(`${consoleUrl}/sign-in`);
-  return { browser, page, secret: await browser.redeem(page) };
-}
+type SignedIn = Pick<Awaited<ReturnType<typeof signInByIssuer>>, "manage">;
 
 /** Sends a request for a higher limit, and returns its ID. */
-export async function askForMore({ browser, page, secret }: SignedIn, asked: object): Promise<string> {
-  const body = { ...asked, message: markup };
-  const more = await browser.call(page, "/management/v1/limit-requests", { method: "POST", secret, body });
+export async function askForMore({ manage }: SignedIn, asked: object): Promise<string> {
+  const more = await manage("/limit-requests", { method: "POST", body: { ...asked, message: markup } });
   return more.body!.id as string;
 }
 
 /** Signs a person in for the first time, and creates a key, a request and a limit request of hers. */
 async function person(node: PeopleNode, { account, name, groups }: Newcomer) {
-  const { provider, sluice } = node;
-  provider.claims.set(account, { name, groups, email: `${account}@example.com`, email_verified: true });
-  const { browser, page, secret } = await signedIn(node, account);
-  const { body } = await browser.call(page, "/session", { secret });
-  const id = body!.id as string;
+  const { sluice } = node;
+  const claims = { name, groups, email: `${account}@example.com`, email_verified: true };
+  const { call, manage } = await signInByIssuer(node, account, claims);
+  const id = (await call("/session")).body!.id as string;
   const named = ["--org", sluice.organization, "--name", `${account}'s laptop`, "--person", id];
   const created = await sluice.json<{ id: string; key: string }>("key", "create", ...named, "--limit", "week=0.0005");
   const { id: keyId, key } = created;
   const answer = await sluice.post("/v1/chat/completions", { model: models[0], max_tokens: 20, messages }, { key });
   await answer.text();
-  const limitRequest = await askForMore({ browser, page, secret }, { limit: "week", of: "key", key: keyId });
+  const limitRequest = await askForMore({ manage }, { limit: "week", of: "key", key: keyId });
   return { account, id, request: answer.headers.get("x-service-request-id")!, limitRequest };
 }
 

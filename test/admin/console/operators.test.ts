@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";
 import { busyness } from "../../harness/busyness.ts";
+import { signInByToken } from "../../harness/console-session.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
@@ -126,20 +127,25 @@ describe("an operator in the console", () => {
   });
   afterAll(async () => void (await sluice?.stop()));
 
-  const page = () => ({ url: new URL(origin) });
-  async function signedIn(token: string, who = new Browser()) {
-    const { status, code, body } = await who.call(page(), "/session/operator", { method: "POST", body: { token } });
-    const secret = body?.secret as string;
-    const manage = (path: string, asked: object = {}) =>
-      who.call(page(), `/management/v1${path}`, { secret, ...asked });
-    return { who, status, code, secret, manage };
+  const signedIn = (token: string) => signInByToken(origin, token);
+  type SignedIn = Awaited<ReturnType<typeof signedIn>>;
+  /** The headers of a request in the session, for a response that is read as a stream. */
+  const headersOf = ({ browser, secret }: Pick<SignedIn, "browser" | "secret">) => ({
+    cookie: `sluice-console=${browser.cookie("sluice-console")}`,
+    "x-sluice-console": secret,
+  });
+  /** Follows the fleet in the session. `ended` resolves with the text of the stream when the stream has ended. */
+  async function followedFleet(who: SignedIn) {
+    const stream = await fetch(`${origin}/management/v1/fleet?format=events`, { headers: headersOf(who) });
+    expect(stream.headers.get("content-type")).toContain("text/event-stream");
+    return { ended: stream.text() };
   }
 
   test("signs in by a token, which is neither in the cookie nor in an answer", async () => {
-    const { who, secret, manage } = await signedIn(tokens.admin!);
-    const { body } = await who.call(page(), "/session", { secret });
+    const { browser, secret, call, manage } = await signedIn(tokens.admin!);
+    const { body } = await call("/session");
     expect(body).toMatchObject({ kind: "operator", name: "admin", role: "admin", memberships: [] });
-    expect(JSON.stringify([body, who.cookies, secret])).not.toContain(tokens.admin!.slice(4));
+    expect(JSON.stringify([body, browser.cookies, secret])).not.toContain(tokens.admin!.slice(4));
     expect((await manage("/organizations")).status).toBe(200);
     expect((await signedIn(` ${tokens.admin}\n`)).status).toBe(200);
   });
@@ -148,7 +154,8 @@ describe("an operator in the console", () => {
     expect(await signedIn("slo_wrong")).toMatchObject({ status: 401, code: "invalid_operator_token" });
     expect(await signedIn(sluice.key)).toMatchObject({ status: 401, code: "invalid_operator_token" });
     for (const body of [{}, { token: "" }, { token: 1 }, { token: null }]) {
-      const { status } = await new Browser().call(page(), "/session/operator", { method: "POST", body });
+      const page = { url: new URL(origin) };
+      const { status } = await new Browser().call(page, "/session/operator", { method: "POST", body });
       expect(status).toBe(400);
     }
   });
@@ -163,7 +170,7 @@ describe("an operator in the console", () => {
     expect((await manager.manage("/organizations/globex")).status).toBe(404);
     const globex = await manager.manage("/organizations", { headers: { "x-sluice-organization": "globex" } });
     expect((globex.body as { data: { slug: string }[] }).data.map(({ slug }) => slug)).toEqual(["acme"]);
-    const { body: session } = await manager.who.call(page(), "/session", { secret: manager.secret });
+    const { body: session } = await manager.call("/session");
     expect(session!.verbs).toContain("createKey");
     expect(session!.verbs).not.toContain("createOrganization");
   });
@@ -176,12 +183,7 @@ describe("an operator in the console", () => {
     const body = { model: data[0]!.id, messages: [{ role: "user", content: "hello" }], stream: true };
     const answer = await fetch(`${origin}/management/v1/try?key=${made.body!.id}`, {
       method: "POST",
-      headers: {
-        cookie: `sluice-console=${manager.who.cookie("sluice-console")}`,
-        "x-sluice-console": manager.secret,
-        "content-type": "application/json",
-        origin,
-      },
+      headers: { ...headersOf(manager), "content-type": "application/json", origin },
       body: JSON.stringify(body),
     });
     expect(answer.headers.get("content-type")).toContain("text/event-stream");
@@ -194,26 +196,19 @@ describe("an operator in the console", () => {
 
   test("ends with the token, and takes its streams along within a second", async () => {
     const { token } = await sluice.json<{ token: string }>("operator", "create", "leaver", "--role", "viewer");
-    const { who, secret, manage } = await signedIn(token);
-    const stream = await fetch(`${origin}/management/v1/fleet?format=events`, {
-      headers: { cookie: `sluice-console=${who.cookie("sluice-console")}`, "x-sluice-console": secret },
-    });
-    expect(stream.headers.get("content-type")).toContain("text/event-stream");
-    const text = stream.text();
+    const leaver = await signedIn(token);
+    const { ended } = await followedFleet(leaver);
     await sluice.json("operator", "revoke", "leaver");
     const revoked_ms = performance.now();
-    expect(await text).toContain("missing_session");
+    expect(await ended).toContain("missing_session");
     expect(performance.now() - revoked_ms).toBeLessThan(2_000 * busyness());
-    expect((await manage("/organizations")).status).toBe(401);
+    expect((await leaver.manage("/organizations")).status).toBe(401);
   });
 
   test("ends a stream when one signs out", async () => {
-    const { who, secret } = await signedIn(tokens.viewer!);
-    const stream = await fetch(`${origin}/management/v1/fleet?format=events`, {
-      headers: { cookie: `sluice-console=${who.cookie("sluice-console")}`, "x-sluice-console": secret },
-    });
-    const ended = stream.text();
-    expect((await who.call(page(), "/session", { method: "DELETE", secret })).status).toBe(200);
+    const viewer = await signedIn(tokens.viewer!);
+    const { ended } = await followedFleet(viewer);
+    expect((await viewer.call("/session", { method: "DELETE" })).status).toBe(200);
     expect(await ended).toContain("missing_session");
   });
 

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { verbs } from "../../../src/admin/management/verbs.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
-import { Browser, type Call, type Page } from "../../harness/browser.ts";
+import { Browser, type Page } from "../../harness/browser.ts";
+import { signInByIssuer } from "../../harness/console-session.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
@@ -265,16 +266,7 @@ describe("the console", () => {
   });
 });
 
-/** Signs in at the issuer as this account, with these claims. */
-async function signedInAs(account: string, claims: object) {
-  node.provider.account = account;
-  node.provider.claims.set(account, { name: account, ...claims });
-  const browser = new Browser();
-  const page = await browser.visit(`${node.consoleUrl}/sign-in`);
-  const secret = page.url.hash === "" ? null : await browser.redeem(page);
-  const call = (path: string, asked: Call = {}) => browser.call(page, path, { ...(secret && { secret }), ...asked });
-  return { page, secret, browser, call };
-}
+const signedInAs = (account: string, claims: object) => signInByIssuer(node, account, claims);
 
 test("somebody without a group comes in by an invitation, with its limits, and nobody else does", async () => {
   const { organization } = node.sluice;
