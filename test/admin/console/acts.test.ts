@@ -134,11 +134,7 @@ describeInBrowser("acts", () => {
 
   test("are not closed by Escape while a secret is on its way", async () => {
     await tab.visit("/keys?organization=marked");
-    const { promise: later, resolve: answer } = Promise.withResolvers<void>();
-    await tab.page.route("**/management/v1/keys", async (route) => {
-      await later;
-      await route.continue();
-    });
+    const answer = await tab.delayed("**/management/v1/keys");
     await open("Create key");
     await dialog().getByLabel("Name").fill("slow");
     await submit();
@@ -154,11 +150,7 @@ describeInBrowser("acts", () => {
 
   test("are closed by Escape while no secret is on its way, and what they did is in the list all the same", async () => {
     await tab.visit("/organizations");
-    const { promise: later, resolve: answer } = Promise.withResolvers<void>();
-    await tab.page.route("**/management/v1/organizations", async (route) => {
-      await later;
-      await route.continue();
-    });
+    const answer = await tab.delayed("**/management/v1/organizations");
     await open("Create organization");
     await dialog().getByLabel("Slug").fill("slow");
     await submit();

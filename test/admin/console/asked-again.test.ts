@@ -82,11 +82,7 @@ describeInBrowser("what is asked again", () => {
   });
 
   test("what one types into a filter of Usage stays when a report arrives", async () => {
-    const { promise: later, resolve: answer } = Promise.withResolvers<void>();
-    await tab.page.route("**/management/v1/usage/report?*", async (route) => {
-      await later;
-      await route.continue();
-    });
+    const answer = await tab.delayed("**/management/v1/usage/report?*");
     await tab.page.goto(`${node.url}/usage`);
     const field = tab.page.getByLabel("Organization", { exact: true });
     await field.pressSequentially("mar");

@@ -120,6 +120,16 @@ export class Tab {
     await this.settled();
   }
 
+  /** Lets the requests of the page to `url` wait until what this returns is called. */
+  async delayed(url: string): Promise<() => void> {
+    const { promise: later, resolve } = Promise.withResolvers<void>();
+    await this.page.route(url, async (route) => {
+      await later;
+      await route.continue();
+    });
+    return resolve;
+  }
+
   async settled(): Promise<void> {
     await this.page.waitForSelector("main h1");
     await until(async () => (await this.page.locator("[aria-busy=true], .waiting").count()) === 0);

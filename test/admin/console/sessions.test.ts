@@ -38,6 +38,13 @@ describeInBrowser("the session of a tab", () => {
     page.evaluate(`fetch("/session", { method: "DELETE", headers: {
       "x-sluice-console": sessionStorage.getItem("sluice-console") } })`);
 
+  const awayMessage = "The database does not answer. Please try again.";
+  /** Has the server answer with 503 when this tab asks for its session. */
+  const away = ({ page }: Tab) =>
+    page.route(`${node.url}/session`, (route) =>
+      route.fulfill({ status: 503, json: { error: { message: awayMessage } } }),
+    );
+
   test("acts by the membership that one chooses, and all of the page is of that organization", async () => {
     const tab = await signInAs(await newTab(node.url), node, "lead");
     await tab.visit(`/usage?by=model&person=${node.people.lead.id}`);
@@ -56,12 +63,9 @@ describeInBrowser("the session of a tab", () => {
   test("stays in its organization where the server refuses to change it, and says why", async () => {
     const tab = await signInAs(await newTab(node.url), node, "lead");
     await tab.visit("/requests");
-    const message = "The database does not answer. Please try again.";
-    await tab.page.route(`${node.url}/session`, (route) =>
-      route.fulfill({ status: 503, json: { error: { message } } }),
-    );
+    await away(tab);
     await organization(tab).selectOption(node.sluice.organization);
-    await tab.page.getByRole("alert").getByText(message).waitFor();
+    await tab.page.getByRole("alert").getByText(awayMessage).waitFor();
     expect(await organization(tab).inputValue()).toBe("marked");
   });
 
@@ -97,33 +101,27 @@ describeInBrowser("the session of a tab", () => {
     await organization(tab).selectOption(slug);
     await until(() => tab.page.evaluate(`sessionStorage.getItem("sluice-organization") === "${slug}"`));
     await tab.visit("/teams");
-    const message = "The database does not answer. Please try again.";
-    const away = () =>
-      tab.page.route(`${node.url}/session`, (route) => route.fulfill({ status: 503, json: { error: { message } } }));
     const isThere = async () => {
       await tab.page.getByRole("heading", { level: 1, name: "Teams" }).waitFor();
       expect(await organization(tab).inputValue()).toBe(slug);
     };
-    await away();
+    await away(tab);
     await tab.page.reload();
-    await tab.page.getByRole("alert").getByText(message).waitFor();
+    await tab.page.getByRole("alert").getByText(awayMessage).waitFor();
     await tab.page.unrouteAll();
     await tab.page.getByRole("button", { name: "Try again" }).click();
     await isThere();
-    await away();
+    await away(tab);
     await tab.page.reload();
-    await tab.page.getByRole("alert").getByText(message).waitFor();
+    await tab.page.getByRole("alert").getByText(awayMessage).waitFor();
     await tab.page.unrouteAll();
     await tab.page.reload();
     await isThere();
   });
 
   test("is kept from its first answer on: of a sign-in, and of another tab", async () => {
-    const message = "The database does not answer. Please try again.";
-    const away = ({ page }: Tab) =>
-      page.route(`${node.url}/session`, (route) => route.fulfill({ status: 503, json: { error: { message } } }));
     const isTakenUp = async ({ page }: Tab) => {
-      await page.getByRole("alert").getByText(message).waitFor();
+      await page.getByRole("alert").getByText(awayMessage).waitFor();
       await page.unrouteAll();
       await page.getByRole("button", { name: "Try again" }).click();
       await page.waitForSelector(".rail");
