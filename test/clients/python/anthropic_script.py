@@ -5,22 +5,18 @@ variables: SLUICE_URL (including /v1), SLUICE_KEY, SLUICE_READER_KEY (with only 
 ENGINE_COUNTS_URL, which returns how many requests reached the engine.
 """
 
-import json
 import os
 import sys
 import unittest
-import urllib.request
 
 import anthropic
 from anthropic import Anthropic, beta_tool
 from pydantic import BaseModel
 
-from suite import main
+from suite import MODEL, PLAIN_MODEL, counts, main, says, words
 
 URL = os.environ["SLUICE_URL"].removesuffix("/v1")
 KEY = os.environ["SLUICE_KEY"]
-MODEL = "acme/writer-1"
-PLAIN_MODEL = "acme/plain-1"
 WEATHER = {
     "name": "get_weather",
     "description": "The weather at a place.",
@@ -35,17 +31,8 @@ def client_with(key: str = KEY, max_retries: int = 0) -> Anthropic:
 client = client_with()
 
 
-def says(directives: str, text: str = "hello there") -> list:
-    return [{"role": "user", "content": f"[simulator: {directives}] {text}" if directives else text}]
-
-
-def words(count: int) -> str:
-    return " ".join(["hello"] * count)
-
-
 def requests() -> int:
-    with urllib.request.urlopen(os.environ["ENGINE_COUNTS_URL"]) as answer:
-        return json.load(answer)["requests"]
+    return counts()["requests"]
 
 
 def text_in(message) -> str:

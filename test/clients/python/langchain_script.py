@@ -17,21 +17,10 @@ from langchain_anthropic import ChatAnthropic
 from langchain_core.exceptions import ContextOverflowError
 from langchain_openai import ChatOpenAI
 
+from overflow_cases import BREAKS, KEY, REFUSES, SHORT, URL, read, refusals
 from suite import main
 
-URL = os.environ["SLUICE_URL"]
-KEY = os.environ["SLUICE_KEY"]
 LIMITED_KEY = os.environ["SLUICE_LIMITED_KEY"]
-ENGINES = ("chat", "messages", "responses")
-REFUSES = [f"acme/{engine}-refuses" for engine in ENGINES]
-BREAKS = [f"acme/{engine}-breaks" for engine in ENGINES]
-SHORT = "hello"
-FAR_TOO_LONG = "hello " * 20_000
-
-
-def read(stream) -> None:
-    for _ in stream:
-        pass
 
 
 def by_chat_completions(model: str, key: str = KEY, **more):
@@ -53,13 +42,6 @@ def requests() -> int:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(os.environ["REQUESTS_URL"]) as answer:
         return json.load(answer)
-
-
-def refusals():
-    """Yields inputs that the service itself refuses as too long, and inputs that an engine of each protocol refuses."""
-    yield "the service", REFUSES[0], FAR_TOO_LONG
-    for model in REFUSES:
-        yield model, model, SHORT
 
 
 class TooLong(unittest.TestCase):

@@ -12,19 +12,16 @@ import os
 import sys
 import time
 import unittest
-import urllib.request
 from typing import Literal
 
 import openai
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 
-from suite import main
+from suite import MODEL, PLAIN_MODEL, counts, main, says, words
 
 URL = os.environ["SLUICE_URL"]
 KEY = os.environ["SLUICE_KEY"]
-MODEL = "acme/writer-1"
-PLAIN_MODEL = "acme/plain-1"
 
 
 def client_with(key: str = KEY, max_retries: int = 0) -> OpenAI:
@@ -32,19 +29,6 @@ def client_with(key: str = KEY, max_retries: int = 0) -> OpenAI:
 
 
 client = client_with()
-
-
-def says(directives: str, text: str = "hello there") -> list:
-    return [{"role": "user", "content": f"[simulator: {directives}] {text}" if directives else text}]
-
-
-def words(count: int) -> str:
-    return " ".join(["hello"] * count)
-
-
-def counts() -> dict:
-    with urllib.request.urlopen(os.environ["ENGINE_COUNTS_URL"]) as answer:
-        return json.load(answer)
 
 
 def until(holds, deadline_s: float, what: str) -> None:

@@ -6,31 +6,18 @@ Environment variables: SLUICE_URL (without /v1) and SLUICE_KEY. Models are `acme
 whose engine responds with 400, and `-breaks`, whose engine fails in the middle of its response.
 """
 
-import os
 import sys
 import unittest
 
 import litellm
 
+from overflow_cases import BREAKS, KEY, SHORT, URL, read, refusals
 from suite import main
-
-URL = os.environ["SLUICE_URL"]
-KEY = os.environ["SLUICE_KEY"]
-ENGINES = ("chat", "messages", "responses")
-REFUSES = [f"acme/{engine}-refuses" for engine in ENGINES]
-BREAKS = [f"acme/{engine}-breaks" for engine in ENGINES]
-SHORT = "hello"
-FAR_TOO_LONG = "hello " * 20_000
 
 OPENAI = {"api_key": KEY, "api_base": f"{URL}/v1", "num_retries": 0, "max_retries": 0}
 ANTHROPIC = {"api_key": KEY, "api_base": URL, "num_retries": 0, "max_retries": 0}
 
 litellm.suppress_debug_info = True
-
-
-def read(stream) -> None:
-    for _ in stream:
-        pass
 
 
 def by_chat_completions(model: str, text: str, stream: bool):
@@ -45,13 +32,6 @@ def by_messages(model: str, text: str, stream: bool):
 
 def by_responses(model: str, text: str, stream: bool):
     return litellm.responses(model=f"openai/{model}", input=text, stream=stream, **OPENAI)
-
-
-def refusals():
-    """Yields inputs that the service itself refuses as too long, and inputs that an engine of each protocol refuses."""
-    yield "the service", REFUSES[0], FAR_TOO_LONG
-    for model in REFUSES:
-        yield model, model, SHORT
 
 
 class Refused(unittest.TestCase):

@@ -1,6 +1,25 @@
-"""Prints the result of a script of these tests."""
+"""What the scripts of these tests share: the models, the messages, the engine's counts, and the printed result."""
 
+import json
+import os
 import unittest
+import urllib.request
+
+MODEL = "acme/writer-1"
+PLAIN_MODEL = "acme/plain-1"
+
+
+def says(directives: str, text: str = "hello there") -> list:
+    return [{"role": "user", "content": f"[simulator: {directives}] {text}" if directives else text}]
+
+
+def words(count: int) -> str:
+    return " ".join(["hello"] * count)
+
+
+def counts() -> dict:
+    with urllib.request.urlopen(os.environ["ENGINE_COUNTS_URL"]) as answer:
+        return json.load(answer)
 
 
 def main() -> int:
