@@ -39,10 +39,7 @@ export function requireContext(model: Model, inputTokens: number): void {
 
 type ModelBounds = Pick<Model, "contextTokens" | "outputTokens_max">;
 
-/**
- * The output tokens that are allowed whatever the input's length: a few thousand at most, which is enough for a
- * summary.
- */
+/** The output tokens that are allowed whatever the input's length: a few thousand at most, enough for a summary. */
 export function outputTokensReserved({ contextTokens, outputTokens_max }: ModelBounds): number {
   return Math.max(1, Math.min(4096, outputTokens_max, Math.floor(contextTokens / 4)));
 }
@@ -56,10 +53,7 @@ export function outputTokensAllowed(model: ModelBounds, inputTokens: number): nu
   return Math.min(model.outputTokens_max, Math.max(outputTokensReserved(model), model.contextTokens - inputTokens));
 }
 
-/**
- * The output tokens that a hold reserves in one step, and the fewest output tokens for which a request is worth
- * starting.
- */
+/** The output tokens that a hold reserves in one step, and the fewest for which a request is worth starting. */
 export const stepTokens = 4096;
 const leastTokens = 256;
 

@@ -52,10 +52,7 @@ interface Reading {
   itemsOf?: (() => BodyItems) | null;
 }
 
-/**
- * Called with the number of bytes that a body will hold in memory, before it holds them. A Fault that it throws refuses
- * the request.
- */
+/** Called before a body holds this many bytes of memory. A Fault that is thrown refuses the request. */
 type HoldBytes = (bytes: number) => void;
 
 type Sent = Pick<Request, "headers" | "body" | "bytes">;
@@ -104,10 +101,7 @@ function smallBody(bytes: Uint8Array, { body_depth_max }: BodyLimits, hasDigest 
   return { value, ...sizes, own: null, digest, unseen: null, keepItems() {} };
 }
 
-/**
- * One byte of this many is sampled. If it and the two bytes before it are white space, all of this many count as white
- * space.
- */
+/** One byte of this many is sampled: if it and the two before it are white space, all of this many count so. */
 const blankStride = 16;
 const space_code = 0x20;
 
@@ -124,10 +118,7 @@ const digestOf = (bytes: Uint8Array) => new Bun.CryptoHasher("sha256").update(by
 /** The memory of bodies up to this size is left to the garbage collector. */
 const kept_bytes = 1024 * 1024;
 
-/**
- * The largest body that needs no scan. It cannot exceed a limit: a value takes at least one byte, a member five, a new
- * name six.
- */
+/** The largest body that cannot exceed a limit: a value takes at least one byte, a member five, a new name six. */
 function unscannedBytes({ body_values_max, body_members_max, body_names_max }: ShapeLimits): number {
   return Math.min(small_bytes, body_values_max, 5 * body_members_max, 6 * body_names_max);
 }
@@ -210,10 +201,7 @@ function announcedBytes(request: Sent, { body_bytes_max }: BodyLimits, hold: Hol
  */
 function keep(): void {}
 
-/**
- * Scans a piece, and refuses a body that exceeds the limits for a body of the largest size. The limits for its own size
- * are checked at its end.
- */
+/** Scans a piece by the limits for a body of the largest size. The limits for its own size are checked at its end. */
 async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits, pause: Pause): Promise<void> {
   const check = () => assertShape(scan, limits, limits.body_bytes_max);
   for (const bytes of lookingOver(scan, piece, check)) await pause(bytes);
@@ -290,10 +278,7 @@ function noJson(where: string, cause: unknown): Fault {
   return new Fault("invalid_json", `The request body is not valid JSON${where}.`, { cause });
 }
 
-/**
- * The position of the error, taken from the parser's message. The message itself quotes the body, and must not be
- * passed on.
- */
+/** The position of the error. The parser's message quotes the body, and must not be passed on. */
 function whereOf(cause: unknown): string {
   const at = /position (\d+)/.exec(String((cause as Error)?.message))?.[1];
   return at ? ` (at position ${at})` : "";

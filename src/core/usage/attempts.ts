@@ -72,10 +72,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #begun_ms = 0;
   #lateBefore_ms = 0;
-  /**
-   * The request's cap on output tokens, if the attempt's engine is asked not to stream the answer although the cap is
-   * above `unstreamed_tokens_max`; else null.
-   */
+  /** The cap on output tokens, if the engine is asked not to stream despite `unstreamed_tokens_max`; else null. */
   #quickTokens: number | null = null;
   #end: AttemptEnd | null = null;
   /** Whether the first part of the current attempt has arrived. */
@@ -290,9 +287,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return patienceOf(route, { more_ms: this.#leeway_ms(), rest_ms: this.#rest_ms(route), hasTools }, take);
   }
 
-  /**
-   * The answer's last batch, for the caller. If the batch is a failure, its fault combines the faults of all attempts.
-   */
+  /** The answer's last batch. If the batch is a failure, its fault combines the faults of all attempts. */
   #last(batch: Batch): Next {
     const last = batch.at(-1);
     if (last && last.type !== "response-failed") return { done: false, value: batch };

@@ -24,10 +24,7 @@ export interface Reply {
    * is not woken for each token. The end, and bytes before a failure, are returned at once.
    */
   gather(ms: number): void;
-  /**
-   * Call it when the first part of the answer was read: the rest is less urgent, and may be delayed while the process
-   * is busy.
-   */
+  /** Called when the first part was read: the rest is less urgent, and may be delayed while the process is busy. */
   flow(): void;
   /** The current delay of the rest of the answer; 0 if the process is not busy. */
   readonly delay_ms: number;
@@ -244,10 +241,7 @@ export class Exchange implements ResponseSink, Reply {
     return pieces;
   }
 
-  /**
-   * Releases the large receive buffers of the pieces that the last read returned. Small buffers are left to the garbage
-   * collector.
-   */
+  /** Releases the large receive buffers of the last read. Small buffers are left to the garbage collector. */
   #giveBack(): void {
     if (this.#lent.length === 0) return;
     const kept = this.#unread[0]?.buffer;
