@@ -15,9 +15,12 @@ const requestId = `req_${"0".repeat(32)}`;
 const ids = { "x-service-request-id": requestId, "x-request-id": requestId, "request-id": requestId };
 const headers = new Headers({ "content-type": "text/event-stream", ...ids });
 
-const text = fc.array(fc.constantFrom("a", " ", "\n", "é", "語", "😀", "👩‍🚀", '"', "\\", "<b>", "data: "), {
-  maxLength: 12,
-});
+const text = fc.array(
+  fc.constantFrom("a", " ", "\n", "é", "語", "😀", "𠮷", "🀄", "👩‍🚀", '"', "\\", "<b>", "data: "),
+  {
+    maxLength: 12,
+  },
+);
 const answers = fc.record({
   reasoning: text.map((pieces) => pieces.join("")),
   text: text.map((pieces) => pieces.join("")),
@@ -40,7 +43,8 @@ describe.each(clientNames)("a client of %s", (client) => {
         const isBegun = events.some(({ type }) => type === "part-start");
         if (isBegun) expect(contractProblems("POST", wires[client].path, { status: 200, headers }, body)).toEqual([]);
         const seen = caller.readStream(ask, events);
-        expect(body.isWellFormed()).toBe(true);
+        // JSON writes half a character as an escape, and a whole character as it is.
+        expect(body).not.toMatch(/\\ud[89a-f][0-9a-f]{2}/i);
         if (end === "failed") {
           expect(["failed", "none"]).toContain(seen.end);
           expect(meant.text.startsWith(seen.text.replace(/\uFFFD$/, ""))).toBe(true);

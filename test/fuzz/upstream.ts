@@ -15,7 +15,8 @@ import { type Fuzzer, law } from "./fuzzer.ts";
 import { mutated, seedsOf } from "./mutation.ts";
 
 const ms_per_kb = 10;
-const ask: Ask = { instructions: "i", question: "q" };
+const plain: Ask = { instructions: "i", question: "q" };
+const asks: readonly Ask[] = [plain, { ...plain, everything: true }];
 const pieces = [
   "null",
   "[]",
@@ -101,8 +102,10 @@ function streamed(codec: UpstreamCodec, text: string): void {
       return [...messages.flatMap((message) => decoder.push(message)), ...decoder.end()];
     });
     check(events);
-    const problem = streamProblem(client, written(ask, events));
-    if (problem) throw new Error(`what a client of ${client} gets: ${problem}`);
+    for (const ask of asks) {
+      const problem = streamProblem(client, written(ask, events));
+      if (problem) throw new Error(`what a client of ${client} gets: ${problem}`);
+    }
   }
 }
 

@@ -140,6 +140,11 @@ const responsesKinds: Kind[] = [
     "a hosted tool is refused only where no tool of the caller is listed, in 'tools' or in an item",
     { ...responses, tools: [{ type: "web_search" }] },
   ),
+  unsupported(
+    /^'background' needs a stored response/,
+    "whether responses are stored is also a setting of the service, so the operation checks both",
+    { ...responses, background: true, store: false },
+  ),
 ];
 
 /** A tool call in the history, which requires a model that supports tools. */

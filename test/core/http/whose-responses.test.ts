@@ -61,6 +61,8 @@ const doors: Record<string, (caller: Caller, one: Made) => Promise<number>> = {
     (await post(caller, { input: [{ type: "item_reference", id: item }], store: false })).status,
   "input_tokens of previous_response_id": async (caller, { id }) =>
     (await post(caller, { input: "And?", previous_response_id: id }, `${path}/input_tokens`)).status,
+  "input_tokens of item_reference": async (caller, { item }) =>
+    (await post(caller, { input: [{ type: "item_reference", id: item }] }, `${path}/input_tokens`)).status,
   "compact of previous_response_id": async (caller, { id }) =>
     (await post(caller, { previous_response_id: id }, `${path}/compact`)).status,
   WebSocket: async (caller, { id }) => {

@@ -48,6 +48,23 @@ describe.each(databaseKinds(import.meta.path))("limits that change on %s", (name
     expect((await told.changes(between)).subjects).toEqual([organization]);
   });
 
+  test("whose limits for models, or whose raise, an administrator sets is named", async () => {
+    const id = await store.newOrganization();
+    const whole = { subject: "organization", id, organizationId: id } as const;
+    const acts = administration(store.db);
+    const until = new Date(Date.now() + 3_600_000);
+    // Of the limits for models only the second is of use here: summing what was used before the first is announced, too.
+    for (const change of [
+      { models: new Map([["acme/*", { ...noBudget, week: 9 }]]) },
+      { models: new Map([["acme/*", { ...noBudget, week: 5 }]]) },
+      { raises: [{ models: "", limits: { ...noBudget, week: 7 }, until }] },
+    ]) {
+      const since = await number();
+      await acts.updateLimits(whole, { actor: "cli:test" }, () => change);
+      expect((await told.changes(since)).subjects).toEqual([id]);
+    }
+  });
+
   test("what was used before a first limit is summed, and that is a change of its own", async () => {
     const key = newKey();
     const command = { ...admitOf(organization), keyId: key };

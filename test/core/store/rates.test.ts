@@ -38,8 +38,8 @@ for (const [name, open] of Object.entries(rateStores)) {
     const at = (after_ms: number) => store.setClock(start_ms + after_ms);
     const take = (limits: RateLimits, tokens = 1, owner = organizationId) =>
       takeOf(ofOrganization(owner, limits), tokens, owner);
-    const takeOf = (subjects: RateSubject[], tokens = 1, owner = organizationId) =>
-      store.rates.take({ organizationId: owner, requestId: newRequestId(), tokens, tokens_min: tokens, subjects });
+    const takeOf = (subjects: RateSubject[], tokens = 1, owner = organizationId, rates = store.rates) =>
+      rates.take({ organizationId: owner, requestId: newRequestId(), tokens, tokens_min: tokens, subjects });
     const taken = async (limits: RateLimits, tokens = 1) => {
       const answer = await take(limits, tokens);
       expect(answer.answer).toBe("taken");
@@ -201,13 +201,17 @@ for (const [name, open] of Object.entries(rateStores)) {
       expect(await tokensLeft()).toEqual([30, 50]);
     });
 
-    test("many organizations at once, in one turn, with corrections that nobody waits for", async () => {
+    test("many organizations at once, in one turn, at both nodes, with corrections that nobody waits for", async () => {
       const owners = Array.from({ length: 40 }, () => {
         const id = newOrganizationId();
         return { id, subjects: [key(tokensOf(100)), team(tokensOf(100)), ...ofOrganization(id, tokensOf(100))] };
       });
       for (let round = 0; round < 3; round++) {
-        const answers = await Promise.all(owners.map(({ id, subjects }) => takeOf(subjects, 100, id)));
+        const answers = await Promise.all(
+          owners.map(({ id, subjects }, at) =>
+            takeOf(subjects, 100, id, (at % 2 === 1 && store.another) || store.rates),
+          ),
+        );
         expect(answers.filter(({ answer }) => answer === "taken")).toHaveLength(40);
         for (const answer of answers) if (answer.answer === "taken") void answer.correct(0);
       }

@@ -40,7 +40,7 @@ describe("what a poll brings", () => {
     await Promise.resolve();
     expect(done).toEqual([]);
     await nextTurn();
-    expect(done).toHaveLength(100);
+    expect(done).toEqual(Array.from({ length: 100 }, (_, at) => `${at}`));
     await nextTurn();
     expect(done.slice(100)).toEqual(done.slice(0, 100).map((name) => `after ${name}`));
   });

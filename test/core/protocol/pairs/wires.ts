@@ -41,6 +41,8 @@ export interface Ask {
   instructions: string;
   question: string;
   tools?: string[];
+  /** The client asks for all that a stream may tell: the usage, summaries of reasoning, and the stop sequence found. */
+  everything?: boolean;
 }
 
 export interface Answer {
@@ -114,6 +116,7 @@ const chatWire: Wire = {
       { role: "user", content: ask.question },
     ],
     tools: ask.tools?.map((name) => ({ type: "function", function: { name, parameters: schemaOf(name) } })),
+    ...(ask.everything ? { stream_options: { include_usage: true } } : {}),
   }),
   readFrames(frames) {
     const answer: Answer = { reasoning: "", text: "", calls: [], end: "none" };
@@ -178,6 +181,7 @@ const messagesWire: Wire = {
     system: ask.instructions,
     messages: [{ role: "user", content: [{ type: "text", text: ask.question }] }],
     tools: ask.tools?.map((name) => ({ name, input_schema: schemaOf(name) })),
+    ...(ask.everything ? { stop_sequences: ["END"] } : {}),
   }),
   readFrames(frames) {
     const answer: Answer = { reasoning: "", text: "", calls: [], end: "none" };
@@ -219,6 +223,7 @@ const responsesWire: Wire = {
     instructions: ask.instructions,
     input: [{ role: "user", content: [{ type: "input_text", text: ask.question }] }],
     tools: ask.tools?.map((name) => ({ type: "function", name, parameters: schemaOf(name) })),
+    ...(ask.everything ? { reasoning: { summary: "auto" } } : {}),
   }),
   /** Reads frames as Codex does: only whole items and the end. */
   readFrames(frames) {
