@@ -38,7 +38,7 @@ export interface Dependencies extends FrameDependencies {
   ledger: Pick<Ledger, "windows" | "budgets" | "receipt">;
   rates: Pick<Rates, "read">;
   refused: Pick<RefusedLog, "add" | "find">;
-  inputEstimate: Pick<InputEstimate, "tokens" | "expected">;
+  inputEstimate: Pick<InputEstimate, "tokens" | "unlearned" | "expected">;
   stored: StoredResponses;
   sinks: AnswerSinks;
   tokenCounter: TokenCounter;

@@ -91,7 +91,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   const media = mediaOf(request);
   const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes, media);
   const expected = dependencies.inputEstimate.expected(model, media, inputBytes - blank_bytes);
-  requireContext(model, request.compaction ? expected : inputTokens);
+  const refusedBy = request.compaction ? expected : inputTokens;
+  requireContext(model, dependencies.inputEstimate.unlearned(refusedBy, inputBytes, media));
   return {
     ...commonParts(dependencies, call, { principal, operation, idPrefix: adapter.idPrefix, model: body.value.model }),
     isRepeatable: sink?.isRepeatable ?? false,

@@ -70,6 +70,11 @@ export function learned<Known>(names_max: number, isPlausible: (known: Known) =>
 export interface InputEstimate {
   /** The upper estimate of the input's tokens, at least 1. `bodyBytes` is the size of the whole body, decompressed. */
   tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number, media?: Media): number;
+  /**
+   * Bounds an estimate by that of a model about which nothing was learned. Refusals use this bound, so that texts of one
+   * organization, from which the model's estimate has learned, refuse no other organization's request.
+   */
+  unlearned(tokens: number, bodyBytes: number, media: Media): number;
   /** The middle estimate of the input's tokens, at least 1. */
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
   /**
@@ -142,6 +147,10 @@ export function inputEstimate(settings = estimateSettings): InputEstimate {
       const text = Math.max(0, bodyBytes - media.bytes);
       const template = Math.max(templateTokens_upper, Math.ceil(known?.template ?? 0));
       return Math.max(1, Math.ceil(text * ratio) + media.tokens + template);
+    },
+    unlearned(tokens, bodyBytes, media) {
+      const text = Math.max(0, bodyBytes - media.bytes);
+      return Math.min(tokens, Math.ceil(text * settings.ratio_initial) + media.tokens + templateTokens_upper);
     },
     expected({ id }, media, bodyBytes) {
       const { ratio, template } = models.get(id) ?? unknown;

@@ -52,7 +52,7 @@ export function preparePassed<Wire extends PassedWire>(
   const largestTokens = cut ? Math.min(uncutTokens, tokensIn(cut.whole_bytes) + cut.rest_tokens) : uncutTokens;
   // An engine that cuts reads no more of an input than the context.
   const readTokens_max = cut ? count * model.contextTokens : Number.POSITIVE_INFINITY;
-  requireContext(model, largestTokens);
+  requireContext(model, ids ? largestTokens : inputEstimate.unlearned(largestTokens, largest_bytes, media));
   return {
     ...commonParts(dependencies, call, { principal, operation, idPrefix: passing.idPrefix, model: wire.model }),
     request: { ...request, passed: passedOf(inputs, largestTokens, held, passing) },

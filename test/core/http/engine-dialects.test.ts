@@ -13,11 +13,11 @@ type Json = Record<string, unknown>;
 const asked: Json[] = [];
 let answer: (body: Json) => Response = () => fine();
 
-function fine(message: object = { role: "assistant", content: "Four degrees." }): Response {
-  return Response.json({
-    choices: [{ index: 0, message, finish_reason: "stop" }],
-    usage: { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25 },
-  });
+function fine(
+  message: object = { role: "assistant", content: "Four degrees." },
+  usage: object = { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25 },
+): Response {
+  return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }], usage });
 }
 
 /** The answer of an engine that speaks Responses. */
@@ -59,7 +59,7 @@ upstreams:
   parts: { url: "${url}", protocol: anthropic-messages, dialect: vllm }
   caps: { url: "${url}", protocol: openai-responses, dialect: openai }
 metering: { currency: USD }
-models:${model("several", "own", "", spare)}${model("own", "own", "\n    bounds: engine")}${model("hosted", "hosted", "\n    bounds: engine")}${model("strict", "strict")}${model("claude", "claude")}${model("parts", "parts")}${model("caps", "caps")}
+models:${model("several", "own", "", spare)}${model("own", "own", "\n    bounds: engine")}${model("hosted", "hosted", "\n    bounds: engine")}${model("strict", "strict")}${model("claude", "claude")}${model("parts", "parts")}${model("caps", "caps")}${model("taught", "own")}
 plans: { pro: {} }
 `;
 const sluice = await startSluice({ config });
@@ -93,6 +93,17 @@ describe("what an engine gets", () => {
     expect((asked[1]!.messages as Json[])[1]).toEqual({ role: "assistant", content: "Yes." });
     await until(() => sluice.stderr().includes('"request_part_lost"'), 5_000);
     expect(sluice.stderr()).toContain('"loss":"thoughts"');
+  });
+
+  test("is any text that may fit, whatever the texts of others have taught about the model", async () => {
+    const said = (text: string) => chat("taught", { messages: [{ role: "user", content: text }] });
+    answer = (body) => {
+      const { length } = String((body.messages as Json[])[0]!.content);
+      return fine(undefined, { prompt_tokens: length, completion_tokens: 5, total_tokens: length + 5 });
+    };
+    // Digits, of which each is a token: no text of a colleague has more tokens to a byte.
+    for (let time = 0; time < 20; time++) expect((await said("7".repeat(100_000))).status).toBe(200);
+    expect((await said("a word ".repeat(35_000))).status).toBe(200);
   });
 
   test("is no more than it takes, and no less than the model's bounds allow", async () => {

@@ -249,6 +249,17 @@ describe("a conversation of this connection", () => {
     ]);
   });
 
+  test("that is taken first is kept on its connection alone, also where responses are stored", async () => {
+    using client = await connect();
+    const taken = responseIn(await client.create({ model, input: echo("one"), generate: false }));
+    expect((await service.fetch(`/v1/responses/${taken.id}`)).status).toBe(404);
+    await client.create({ model, input: echo("two"), previous_response_id: taken.id });
+    expect(told().map(({ content }) => JSON.stringify(content))).toEqual([
+      JSON.stringify(echo("one")),
+      JSON.stringify(echo("two")),
+    ]);
+  });
+
   test("goes on from its summary alone", async () => {
     using client = await connect();
     const first = responseIn(await client.create(forgotten(echo("one"))));

@@ -22,6 +22,19 @@ test("an estimate stands above what text takes before anything is known, and clo
   expect(estimate.tokens({ id: "acme/other" }, text, 40_000)).toBeGreaterThan(13_000);
 });
 
+test("what some texts taught refuses no other text: an unlearned estimate bounds the learned one", () => {
+  const estimate = inputEstimate();
+  const nothing = { bytes: 0, tokens: 0 };
+  for (let report = 0; report < 300; report++)
+    estimate.observe(model, 20_000, noMedia, reported(report % 2 ? 4_900 : 5_100));
+  for (let report = 0; report < 20; report++) estimate.observe(model, 120_000, noMedia, reported(120_000));
+  const learned = estimate.tokens(model, text, 200_000);
+  expect(learned).toBeGreaterThan(100_000);
+  expect(estimate.unlearned(learned, 200_000, nothing)).toBe(inputEstimate().tokens(model, text, 200_000));
+  expect(estimate.unlearned(40_000, 200_000, nothing)).toBe(40_000);
+  expect(estimate.unlearned(90_000, 200_000, { bytes: 170_000, tokens: 1_600 })).toBe(10_000 + 1_600 + 16);
+});
+
 test("cached and written tokens are part of the prompt; guesses and media teach nothing", () => {
   const estimate = inputEstimate();
   const before = estimate.tokens(model, text, 3000);

@@ -122,7 +122,8 @@ export class Create implements Disposable {
         return resolved;
       },
       saver: (wire, maker) => {
-        const save = adapter.saver?.(wire, maker);
+        // A conversation that asks for no answer has no grant and no record, so it is kept on the connection alone.
+        const save = this.#event.isGenerated ? adapter.saver?.(wire, maker) : undefined;
         return async (answer) => {
           await save?.(answer);
           this.#keep(answer);
