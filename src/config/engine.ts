@@ -18,6 +18,7 @@ import { whyUnreached } from "./unreached.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 export interface EngineModel {
+  /** The engine's own name for the model. */
   name: string;
   /** The kind that the engine reports; null if it reports none. */
   kind: ModelKind | null;

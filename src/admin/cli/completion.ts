@@ -39,9 +39,8 @@ function wordsAfter(program: Command): Words {
 const isServer = ({ long }: Option) => long === "--server";
 
 /**
- * The completion function of bash and zsh, with a `case` branch for each command, by the typed words that are not options.
- * `before`: the expansion to the words before the one
- * that is completed. `offer`: the line that offers names.
+ * The completion function of bash and zsh, with a `case` branch for each command, by the typed words that are not
+ * options. `before`: the expansion to the words before the one that is completed. `offer`: the line that offers names.
  */
 const functionOf = (words: Words, before: string, offer: (names: string) => string) => `_sluice() {
   local typed="" word

@@ -9,10 +9,15 @@ export interface Part<Item> {
 }
 
 /** A page of a list that is sorted by id, with each item mapped by `listed`. */
-export function partFrom<Found extends { id: string }, Item = Found>(
+export function partFrom<Found extends { id: string }>(page: PageOf<Found>): Part<Found>;
+export function partFrom<Found extends { id: string }, Item>(
+  page: PageOf<Found>,
+  listed: (item: Found) => Item,
+): Part<Item>;
+export function partFrom<Found extends { id: string }>(
   { items, hasMore }: PageOf<Found>,
-  listed: (item: Found) => Item = (item) => item as unknown as Item,
-): Part<Item> {
+  listed: (item: Found) => unknown = (item) => item,
+): Part<unknown> {
   return { data: items.map(listed), nextCursor: hasMore ? (items.at(-1)?.id ?? null) : null };
 }
 

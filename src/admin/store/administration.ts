@@ -251,7 +251,10 @@ export interface UsageEntry {
   added: number | null;
 }
 
-/** An entry of the audit log, with the names that the things whose IDs it has have now: these are not part of the log. */
+/**
+ * An entry of the audit log, with the names that the things whose IDs it has have now: these are not part of the log.
+ * `actor` may also be `cli:<user> (claims <name>)`: the client of the socket gave another name than its user's.
+ */
 export const NamedEntry = Type.Object(
   {
     number: Type.Integer({ minimum: 1, description: "Without gaps." }),

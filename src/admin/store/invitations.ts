@@ -16,7 +16,10 @@ import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
 export const invitationStates = ["open", "taken", "revoked", "expired"] as const;
 export type InvitationState = (typeof invitationStates)[number];
 
-/** The fields of an invitation. `limits`: the schema of the limits that the person will have. */
+/**
+ * The fields of an invitation. `limits`: the schema of the limits that the person will have,
+ * or null for none of their own.
+ */
 export const invitationFields = <Limits extends TSchema>(limits: Limits) => ({
   id: id("inv"),
   organization_id: id("org"),

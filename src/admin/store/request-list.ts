@@ -67,7 +67,11 @@ export const ShownRequest = Type.Object(
 );
 export type ShownRequest = Value<typeof ShownRequest>;
 
-/** A request in a list, with its costs in nanos. `held` is reserved for the request while it runs; then `charged` is 0. */
+/**
+ * A request in a list, with its costs in nanos. `held` is reserved for the request while it runs; then `charged` is 0.
+ * The team is that of the key when the request was made. `model` is null if the request was refused before its model
+ * was known, and `upstream` also if no engine was asked.
+ */
 export interface ListedRequest extends Omit<ShownRequest, "id" | "organization" | "cost"> {
   requestId: string;
   held: number;

@@ -33,6 +33,7 @@ const measures = {
 
 const Measures = Type.Object(measures, { $id: "UpstreamMeasures" });
 
+/** The report as the verb returns it. */
 export const Report = Type.Object(
   {
     from: instant("The first moment."),
@@ -67,6 +68,7 @@ export const Report = Type.Object(
 export type Report = Value<typeof Report>;
 export type UpstreamMeasures = Report["total"];
 
+/** The report as the store computes it. `upstreams` is in the order of names. */
 export interface UpstreamReport extends Pick<Report, "total" | "upstreams" | "failures" | "followed"> {
   /** The instant of the report, by the store's clock. */
   at: Date;

@@ -22,6 +22,7 @@ export interface Finding extends Judged {
 export interface CheckSettings {
   upstream: Upstream;
   dialect: Dialect;
+  /** The engine's own name of the model. */
   model: string;
   contextTokens: number | null;
   /**

@@ -24,6 +24,7 @@ import { verifiedIdToken } from "./verified.ts";
 export interface Expected {
   state: string;
   nonce: string;
+  /** The code verifier of PKCE. */
   verifier: string;
 }
 

@@ -27,6 +27,7 @@ export interface Logout {
   /** The claims that identify the person. */
   claims: Claims;
   issuerSession: string | null;
+  /** Uses up the token. */
   used(): Promise<unknown>;
 }
 

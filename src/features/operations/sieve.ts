@@ -66,6 +66,7 @@ export type LeftOut = ((field: string) => void) | undefined;
 const own = new Set(["id", "object", "created", "model", "usage"]);
 
 const nullBegin = 0x6e;
+/** The bytes of the quotes around a text. */
 const quotes = 2;
 /** The bytes of an escape in addition to its character: `\n`, `\u0041`. */
 const [escape_bytes, escapeHex_bytes] = [1, 5];

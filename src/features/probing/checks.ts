@@ -9,6 +9,7 @@ import { asked } from "./asked.ts";
 interface CheckParts {
   client: Pick<Client, "get">;
   health: Pick<Health, "checked">;
+  /** The upstreams in force. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
   /** Called when an engine counts as up or as down after its checks. */

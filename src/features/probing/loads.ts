@@ -11,6 +11,7 @@ import { type EngineLoad, engineLoadOf, isCrowded } from "./engine-load.ts";
 interface LoadParts {
   client: Pick<Client, "get">;
   health: Pick<Health, "crowded">;
+  /** The upstreams in force. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
   clock?: Pick<Clock, "after">;

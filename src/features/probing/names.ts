@@ -8,6 +8,7 @@ import type { Resolve } from "./resolve.ts";
 
 interface NamesParts {
   resolve: Resolve;
+  /** The configured upstreams. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
   /** Called after each resolution of a name. */

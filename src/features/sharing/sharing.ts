@@ -26,12 +26,14 @@ export interface FleetSharing extends Sharing {
  */
 const usual_ms = 50;
 const usual_processes = 10;
+/** The interval of exchanges while requests wait. */
 const short_ms = 20;
 /** The factor of the interval for an engine at which the process has no request. */
 const idle_factor = 4;
 /** The longest interval: slots are lost after `slots_fence_ms` without an answer. */
 const interval_ms_max = 1_000;
 const failures_counted_max = 10;
+/** The least time between two exchanges. */
 const rest_ms = 4;
 
 export function sharing({ store, newName, clock = idleClock() }: SharingParts): FleetSharing {

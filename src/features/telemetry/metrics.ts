@@ -125,7 +125,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     recovered: (requests: number) => inc("usage_recovered_total", {}, requests),
     /** Counts confirmed settlements that the database no longer had. */
     receiptsLost: (count: number) => inc("usage_receipts_lost_total", {}, count),
-    // The functions that are given to the next five are called for each scrape.
+    /** Sets the functions that read the state and the load of the routes for each scrape. */
     routes(views: () => RouteView[], loads: () => RouteLoad[]): void {
       const each = <Name extends NameOf<"gauge">>(name: Name, of: (load: RouteLoad) => [LabelsOf<Name>, number]) =>
         read(name, (() =>
@@ -143,11 +143,13 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
         ofReplicas(loads()).map(({ upstream, replica, requests }) => [{ upstream, replica }, requests] as const),
       );
     },
+    /** Sets the function that reads, for each scrape, how attempts ended at the engines behind one host name. */
     tallies(tallies: () => readonly Tally[]): void {
       read("upstream_replica_attempts_total", () =>
         (isPrivate ? tallies() : []).map(({ attempts, ...labels }) => [labels, attempts] as const),
       );
     },
+    /** Sets the function that reads, for each scrape, this process's slots in limits that the fleet shares. */
     shares(shares: () => readonly SharedLimit[]): void {
       const sums = () => {
         const all = new Map<string, { held: number; isApart: boolean }>();
@@ -162,6 +164,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
         sums().map(([upstream, { isApart }]) => [{ upstream }, isApart ? 1 : 0] as const),
       );
     },
+    /** Sets the function that reads, for each scrape, the number of addresses of each upstream with a host name. */
     addresses(addresses: () => readonly (readonly [upstream: string, addresses: number])[]): void {
       read("upstream_addresses", () =>
         addresses().map(([upstream, count]) => [{ upstream: named(upstream) }, count] as const),

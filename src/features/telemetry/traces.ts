@@ -1,8 +1,10 @@
 /** The settings of the exporters of traces and metrics. */
 export interface TelemetrySettings {
+  /** The base URL of a collector that accepts OTLP over HTTP. */
   endpoint: string;
   headers: Record<string, string>;
   service_name: string;
+  /** The share of requests that is traced, from 0 to 1. */
   sample_ratio: number;
   /** Whether a caller's own decision about tracing a request overrides the ratio. */
   follow_callers: boolean;

@@ -27,11 +27,13 @@ interface Check {
   every_ms: number;
 }
 
+/** A check that asks another party. */
 export interface AskingCheck extends Check {
   /** The problem in a sentence without addresses or secrets; null if there is none. */
   run(): Promise<string | null>;
 }
 
+/** A check of a fact that this process knows. */
 interface KnowingCheck extends Check {
   /** As `run`, but synchronous. */
   read(): string | null;

@@ -38,6 +38,7 @@ export interface NodeState {
 /** A route as one worker sees it: breakers, queues and connections belong to a process. */
 export type WorkerRoute = RouteView & { worker: number };
 
+/** Messages from the supervisor to a worker. */
 export type Order =
   | {
       order: "begin";
@@ -60,6 +61,7 @@ export type Order =
   /** Stop immediately, without waiting for requests. */
   | { order: "hurry" };
 
+/** Messages from a worker to the supervisor. */
 export type Word =
   | { word: "here" }
   | { word: "serving"; url: string }

@@ -20,8 +20,9 @@ export async function openFiles(engine: Engine, folder: string, maySeed: boolean
   rmSync(partial, { recursive: true, force: true });
   if (existsSync(files)) assertOurs(files, engine);
   else {
-    // The seed module is imported only when it is needed, since it loads all migrations.
-    if (!(maySeed && (await (await import("./seed.ts")).unpackSeed(engine, partial)))) {
+    // The seed module is imported only for a new database, since it loads all migrations.
+    const isSeeded = maySeed && (await import("./seed.ts").then(({ unpackSeed }) => unpackSeed(engine, partial)));
+    if (!isSeeded) {
       rmSync(partial, { recursive: true, force: true });
       await initialise(engine, partial);
     }

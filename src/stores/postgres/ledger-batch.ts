@@ -87,7 +87,9 @@ function numbers<Named>(textOf: (one: Named) => string) {
   const known = new Map<Named, number>();
   return {
     of(one: Named): number {
-      return known.getOrInsertComputed(one, () => known.size + 1);
+      const number = known.get(one) ?? known.size + 1;
+      known.set(one, number);
+      return number;
     },
     array: () => `{${[...known.keys()].map(textOf).join(",")}}`,
   };

@@ -146,8 +146,14 @@ const reading = `
     ${stateOf} as state, r.decided_at as "decidedAt", r.decided_by as "decidedBy", r.granted, r.until, r.reason
   from limit_request r join organization o on o.id = r.organization_id join person p on p.id = r.person_id`;
 
-/** The row with the subject's id in place of its UUID, and the name of the limit in place of the column's. */
-const requestOf = (row: StoredLimitRequest): StoredLimitRequest => ({
+interface Row extends Omit<StoredLimitRequest, "limit"> {
+  /** The subject's UUID, until `requestOf` has made it an id. */
+  subjectId: string;
+  /** The column of the limit. */
+  limit: string;
+}
+
+const requestOf = (row: Row): StoredLimitRequest => ({
   ...row,
   subjectId: idOf(row.subjectId, idPrefixes[row.subject]),
   limit: camelName(row.limit) as keyof Budget,
@@ -155,7 +161,7 @@ const requestOf = (row: StoredLimitRequest): StoredLimitRequest => ({
 
 async function find(db: Querying, id: string): Promise<StoredLimitRequest | null> {
   const uuid = uuidOf(id, "lreq_");
-  const [row] = uuid === null ? [] : await db.query<StoredLimitRequest>(`${reading} where r.id = $1`, [uuid]);
+  const [row] = uuid === null ? [] : await db.query<Row>(`${reading} where r.id = $1`, [uuid]);
   return row ? requestOf(row) : null;
 }
 

@@ -37,8 +37,9 @@ async function look(db: Querying, requestId: string | null): Promise<Look> {
 }
 
 /** SQL for a `StoreServer`; null if the server does not tell its timeline. */
-const serverOf = (row: string) =>
-  `case when num_nulls(${row}.server, ${row}.timeline) = 0 then json_build_object('server', ${row}.server, 'timeline', ${row}.timeline) end`;
+const serverOf = (row: string) => `
+  case when ${row}.server is not null and ${row}.timeline is not null
+    then json_build_object('server', ${row}.server, 'timeline', ${row}.timeline) end`;
 
 const lookSql = `
   select l.ledger_id as "ledgerId", ${serverOf("p")} as place, ${serverOf("was")} as "movedFrom",

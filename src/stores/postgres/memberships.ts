@@ -14,6 +14,7 @@ import { lockOrganizations } from "./refresh-limits.ts";
 import { shownId } from "./rows.ts";
 
 type MembershipRow = typeof membership.$inferSelect;
+
 /** SQL for the memberships in force: in each organization the one given by hand, or else the one given by a rule. */
 export const inForce = `
   select distinct on (m.person_id, m.organization_id) m.*

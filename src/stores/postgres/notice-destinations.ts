@@ -98,6 +98,7 @@ const countingTests = `
   from notice where destination_id = $1 and kind = 'notice.test'`;
 
 const uuidOfOwner = (owner: NoticeOwner) => owner && bare(owner, "org_");
+
 /** The owner and the subject of an audit entry about destinations. */
 const whose = (owner: NoticeOwner) => ({ owner: uuidOfOwner(owner), subject: owner ?? "fleet" });
 

@@ -61,6 +61,7 @@ export async function findNotices(tx: Querying): Promise<void> {
   for (const finding of [shares, expiries]) await tx.query(finding);
 }
 
+/** SQL: the prefix of a subject's public id, by the kind of the subject. */
 const prefixes = Object.entries(idPrefixes).map(([subject, prefix]) => `when '${subject}' then '${prefix}'`);
 
 /**

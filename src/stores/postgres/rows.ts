@@ -12,10 +12,12 @@ export type OperatorRow = typeof schema.operator.$inferSelect;
 /** The column of a UUID, selected as a public id. */
 export const idIn = <Uuid extends Column>(column: Uuid, prefix: IdPrefix) =>
   sql`${column}`.mapWith((uuid: string) => idOf(uuid, prefix)) as SQL<GetColumnData<Uuid>>;
+
 /** The UUID of an id that may be absent. */
 export const uuidIfAny = (id: string | null | undefined, prefix: IdPrefix): string | null =>
   id === null || id === undefined ? null : bare(id, prefix);
-/** SQL for the public id of a UUID, for queries that make JSON. Other queries use `idIn`. */
+
+/** SQL for the public id of a UUID, null for null, for queries in text. Queries of Drizzle use `idIn`. */
 export const shownId = (column: string, prefix: IdPrefix) => `'${prefix}' || replace(${column}::text, '-', '')`;
 
 /** Throws the driver's error in place of Drizzle's, whose message contains every parameter, which a log would show. */

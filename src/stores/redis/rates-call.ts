@@ -72,6 +72,10 @@ export class RatesCall {
   #placeOf(organizationId: string, { id }: Change["subject"]): number {
     const whole = `${this.#prefix}{${organizationId}}`;
     const key = id.startsWith(standingSubjects.organization) ? whole : `${whole}:${id}`;
-    return this.#places.getOrInsertComputed(key, () => this.keys.push(key));
+    const known = this.#places.get(key);
+    if (known !== undefined) return known;
+    const place = this.keys.push(key);
+    this.#places.set(key, place);
+    return place;
   }
 }

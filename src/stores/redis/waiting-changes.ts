@@ -48,6 +48,8 @@ interface Batch {
   over: PromiseWithResolvers<void>;
 }
 
+const newBatch = (): Batch => ({ changes: [], over: Promise.withResolvers<void>() });
+
 export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock() }: WaitingParts): WaitingChanges {
   const waiting = new Map<string, Batch>();
   let cancel: (() => void) | null = null;
@@ -74,7 +76,7 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
 
   return {
     add(together, changes) {
-      const batch = waiting.getOrInsertComputed(together, () => ({ changes: [], over: Promise.withResolvers<void>() }));
+      const batch = waiting.getOrInsertComputed(together, newBatch);
       for (const change of changes) include(batch.changes, change);
       const takesMore = changes.some(({ tokens }) => tokens > 0);
       if (takesMore || batch.changes.length >= changes_max) void depart(together);

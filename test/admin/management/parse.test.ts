@@ -6,6 +6,7 @@ import { describe, expect, test } from "bun:test";
 import { ManagementError } from "../../../src/admin/management/error.ts";
 import * as parse from "../../../src/admin/management/parse.ts";
 import { duration } from "../../../src/admin/management/shapes.ts";
+import { id } from "../../../src/core/operations/fields.ts";
 import { decode, encode } from "../../../src/core/schema/codec.ts";
 
 function refusal(parsing: () => unknown): string {
@@ -91,4 +92,8 @@ test("a duration is written so that it is read as the same", () => {
     expect(decode(shape, written)).toBe(ms);
     expect(decode(shape, encode(shape, ms))).toBe(ms);
   }
+});
+
+test("an id has the form of its kind", () => {
+  expect(id("key")).toMatchObject({ type: "string", pattern: "^key_[0-9a-f]{32}$" });
 });

@@ -13,6 +13,7 @@ export interface BrowserSession {
   issuer: string;
   /** The ID of the session at the issuer (`sid`); null: the issuer sends none. */
   issuerSession: string | null;
+  /** The issuer's tokens, encrypted. */
   tokens: Uint8Array | null;
   /** The hash of the code that the page exchanges, once, for its secret; null or absent: the page gets no secret. */
   codeHash?: Uint8Array | null;

@@ -21,6 +21,7 @@ export interface OperatorSessions {
   begin(session: OperatorSession): Promise<void>;
   /** Finds a session, and records that it was used. */
   find(hash: Uint8Array, life: SessionLife): Promise<OperatorSession | null>;
+  /** Ends a session. False: there was no such session. */
   end(hash: Uint8Array): Promise<boolean>;
   /** Deletes some of the sessions that are too old. Returns the number of deleted sessions. */
   forget(life: SessionLife): Promise<number>;

@@ -45,6 +45,7 @@ export interface MailRound {
 }
 
 interface Terms {
+  /** The time limit for all mails of the round. */
   wait_ms: number;
   /** Called with the cause if the server cannot be used. */
   failed(cause: unknown): void;

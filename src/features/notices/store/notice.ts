@@ -35,6 +35,7 @@ export interface DueNotice {
   kind: NoticeKind;
   details: Record<string, unknown>;
   createdAt: Date;
+  /** The number of attempts, including the current one. */
   attempts: number;
   /** The name of the destination; for a notice to one person, that person's ID. */
   destination: string;

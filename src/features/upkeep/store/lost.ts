@@ -3,6 +3,7 @@
  * docs/design/metering.md, A store that wakes up in the past.
  */
 
+/** A settlement that the store confirmed. */
 export interface Confirmed {
   requestId: string;
   organizationId: string;
