@@ -162,7 +162,7 @@ export async function request(
     granted() {},
     ended(ending) {
       kept?.ended(ending);
-      judge.ended(account, ending, kept && { isLeft: kept.isLeft, isKept: kept.keeping.goesOn });
+      judge.ended(account, ending, kept && { isLeft: kept.hasLeft, isKept: kept.keeping.goesOn });
     },
   };
   const running = runs({
@@ -230,7 +230,7 @@ export async function request(
     if (next.value.some(({ type }) => type === leaves)) world.in(plan.write_ms, () => judge.written(account));
     await kept?.writes(account, next.value);
     // A run whose answer can no longer be kept ends when its client leaves.
-    if (kept?.isLeft && !kept.keeping.goesOn) endWithClient();
+    if (kept?.hasLeft && !kept.keeping.goesOn) endWithClient();
   }
   await kept?.keeping.end();
   if (!plan.stream) await run[Symbol.asyncDispose]();

@@ -58,13 +58,14 @@ export class KeptRun {
     const claim = { key: plan.first, body: plan.first };
     const keptAs = { claim, isBackground: plan.isBackground, isStream: plan.stream };
     this.keeping = new Keeping(node.keeps, this.call, { organization } as Principal, keptAs);
+    if (plan.stream) this.keeping.streamsTo(this);
   }
 
   get call(): Call {
     return this.#call as unknown as Call;
   }
 
-  get isLeft(): boolean {
+  get hasLeft(): boolean {
     return this.#call.client.aborted;
   }
 

@@ -52,6 +52,8 @@ export class Meter {
   #stoppedBy: Ending["stoppedBy"] = null;
   #failure: Fault | null = null;
   #isCompleted = false;
+  /** The usage up to which a streamed background response was delivered. */
+  #delivered = noUsage;
 
   constructor(metering: Metering) {
     this.#metering = metering;
@@ -114,7 +116,9 @@ export class Meter {
   }
 
   async #deliveredLater(fetched: Fetched, usage: Usage): Promise<void> {
-    if (await fetched.stored()) this.#metering.hold.progress(usage, true);
+    if (!(await fetched.delivered())) return;
+    if (fetched.isStreamed) this.#delivered = usage;
+    this.#metering.hold.progress(usage, true);
   }
 
   /**
@@ -156,7 +160,7 @@ export class Meter {
     const count = this.#count;
     const outcome = this.#outcome();
     return {
-      usage: this.#isFree(outcome) ? noUsage : count.usage(),
+      usage: this.#isFree(outcome) ? this.#delivered : count.usage(),
       outcome,
       stoppedBy: this.#stoppedBy,
       errorCode: outcome === "failed" ? (this.#failure?.code ?? "internal_error") : null,
@@ -174,7 +178,10 @@ export class Meter {
     return callerLeft() ? "cancelled" : "failed";
   }
 
-  /** Whether the request costs nothing: docs/design/usage.md, Settlement. */
+  /**
+   * Whether the request costs nothing, or for a streamed background response no more than was delivered:
+   * docs/design/usage.md, Settlement.
+   */
   #isFree(outcome: Ending["outcome"]): boolean {
     const { stream, fetched, hold } = this.#metering;
     if (outcome === "completed") return false;

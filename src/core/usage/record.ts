@@ -52,14 +52,16 @@ export interface RunRequest extends Entry {
   holdAnswer?: ((bytes: number) => void) | undefined;
 }
 
-/** A background response: its client can fetch its text while it runs and after its end. */
+/** A background response: its client can fetch its text after its end, and if it is streamed also while it runs. */
 export interface Fetched {
   /** Whether text can be fetched as it is produced. Otherwise only the whole answer can. */
   readonly asProduced: boolean;
   /** Whether everything that was produced can be fetched, or will be. */
   readonly isKept: boolean;
-  /** Resolves to true when all events so far can be fetched, or to false if they never can. */
-  stored(): Promise<boolean>;
+  /** Whether the text can be streamed as it is produced, to its first client and to others. */
+  readonly isStreamed: boolean;
+  /** Resolves to true when the client has all events so far or can fetch them, or to false if it never can. */
+  delivered(): Promise<boolean>;
 }
 
 export interface AttemptRequest extends Signals {

@@ -23,6 +23,7 @@ const waiting_free = 64 * 1024;
 export function keptStream(call: Call, stream: Primed, options: SseOptions, keeping: Keeping): StreamedAnswer {
   return eventStream(options.headers, (owner) => {
     const client = new FirstClient(call, keeping, owner);
+    keeping.streamsTo(client);
     void run(call, stream, options, keeping, client);
     return client;
   });
@@ -90,7 +91,7 @@ const utf8 = new TextEncoder();
 class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
   #waiting = "";
   #isOver = false;
-  #hasLeft = false;
+  hasLeft = false;
   #isClosed = false;
   #wake: (() => void) | null = null;
   #drained: (() => void) | null = null;
@@ -102,11 +103,11 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
   ) {}
 
   take(text: string): void {
-    if (this.#hasLeft) return;
+    if (this.hasLeft) return;
     this.#waiting += text;
     // A client that is too slow for the available memory is cut off, and can request the answer again.
     if (this.keeping.goesOn && this.#waiting.length > waiting_free && !this.call.keepsText(text.length * 2)) {
-      this.#hasLeft = true;
+      this.hasLeft = true;
       this.#waiting = "";
     }
     this.#wake?.();
@@ -115,7 +116,7 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
   /** Resolves when more of the answer may be written. */
   async taken(): Promise<void> {
     if (this.keeping.goesOn || this.#isOver) return;
-    if (this.#hasLeft) return this.call.leave();
+    if (this.hasLeft) return this.call.leave();
     if (this.#waiting === "") return;
     await new Promise<void>((resolve) => {
       this.#drained = resolve;
@@ -125,12 +126,12 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
   /** Ends the stream to the client, after the text that still waits. */
   end(): void {
     this.#isOver = true;
-    if (this.#hasLeft) this.#close();
+    if (this.hasLeft) this.#close();
     this.#wake?.();
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    while (this.#waiting === "" && !this.#isOver && !this.#hasLeft) {
+    while (this.#waiting === "" && !this.#isOver && !this.hasLeft) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -141,13 +142,13 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
       this.#drained?.();
       return;
     }
-    if (this.#hasLeft) return controller.error(new Error("the client is too slow"));
+    if (this.hasLeft) return controller.error(new Error("the client is too slow"));
     this.#close();
     controller.close();
   }
 
   cancel(): void {
-    this.#hasLeft = true;
+    this.hasLeft = true;
     this.#waiting = "";
     this.#drained?.();
     if (this.#isOver) this.#close();

@@ -25,6 +25,11 @@ interface KeptAs {
   isStream: boolean;
 }
 
+/** The client to which an answer is streamed while it is kept. */
+interface StreamClient {
+  readonly hasLeft: boolean;
+}
+
 export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   readonly #needs: KeepingNeeds;
   readonly #call: Call;
@@ -42,6 +47,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   /** Whether the store has the complete background response. */
   #isWhole = false;
   #run: Pick<Run, "confirmed"> | null = null;
+  #client: StreamClient | null = null;
   /** The failure that would end the log, held back until the ledger says who settled this run. */
   #withheld: string | null = null;
   #failure: Fault | null = null;
@@ -83,6 +89,10 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.#kept.isStream || !this.isRepeatable;
   }
 
+  get isStreamed(): boolean {
+    return this.#kept.isStream;
+  }
+
   /** How the answer is fetched; null if it is not a background response. */
   get fetched(): Fetched | null {
     return this.isBackground ? this : null;
@@ -91,6 +101,11 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   /** Sets the run of this answer. Call it when the run has begun. Dispose of the run before this object. */
   follows(run: Pick<Run, "confirmed">): void {
     this.#run = run;
+  }
+
+  /** Sets the client to which the answer is streamed. It gets all text, also once the log is lost. */
+  streamsTo(client: StreamClient): void {
+    this.#client = client;
   }
 
   get requestId(): string {
@@ -229,9 +244,13 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     else this.#writer?.write(text);
   }
 
-  /** Resolves to true when everything written so far can be read, or to false if it never can. */
-  async stored(): Promise<boolean> {
-    return (await this.#writer?.stored()) ?? false;
+  /**
+   * Resolves to true when everything written so far can be read from the log, or was streamed to the first client; or
+   * to false if neither can be.
+   */
+  async delivered(): Promise<boolean> {
+    const isStreamed = this.#client?.hasLeft === false;
+    return (await this.#writer?.stored()) || isStreamed;
   }
 
   async room(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * Background responses: their requests are answered at once; they run on by themselves and can be fetched, followed and
  * cancelled, by OpenAI's SDK. A response is charged up to the text that its GET returns, which counts as delivered,
- * whatever ended it, streamed or not. If it has an idempotency key and nobody can read its text, nothing is charged.
+ * whatever ended it, streamed or not. Without its log, it is charged for what was streamed until then, or to its client.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import OpenAI from "openai";
@@ -330,12 +330,78 @@ describe.each([false, true])("streamed: %p", (stream) => {
     expect(tokens(ended.text).length).toBe(ended.output_tokens);
     expect(ended.output_tokens).toBeGreaterThan(15);
   });
+});
 
-  test("one that outgrows its log, and is cancelled, is charged nothing: nobody can read it", async () => {
-    const begun = await begin("tokens=16000 tps=1000", { stream });
+describe("one that outgrows its log", () => {
+  const deltasIn = (text: string) => text.split("event: response.output_text.delta").length - 1;
+  /** Streams a response, to a client that reads until the text has this many characters. */
+  async function streamed(directives: string, { headers = {}, characters_max = 100_000 } = {}) {
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const response = await service.post("/v1/responses", asked(directives, { stream: true }), { headers, signal });
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    const read = async (characters_max: number) => {
+      while (text.length < characters_max) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        text += value;
+      }
+      return deltasIn(text);
+    };
+    const readTokens = await read(characters_max);
+    return { id: idIn(text), request: requestIdOf(response), readTokens, read, leave: () => leaving.abort() };
+  }
+
+  test("and is not streamed, and cancelled, is charged nothing: nobody can read it", async () => {
+    const begun = await begin("tokens=16000 tps=1000");
     await until(() => produced() > 2_000, 20_000, "more than its log takes");
     await cancel(begun.id);
     expect(await settled(begun)).toMatchObject({ status: "cancelled", text: "", charged: 0 });
+  });
+
+  test("and whose client has left at once, is charged for what could be followed until then", async () => {
+    const begun = await streamed("tokens=16000 tps=1000", { characters_max: 1_000 });
+    begun.leave();
+    await until(() => produced() > 2_000, 20_000, "more than its log takes");
+    await cancel(begun.id);
+    const ended = await settled(begun);
+    expect(ended.output_tokens).toBeGreaterThan(50);
+    expect(ended.output_tokens).toBeLessThan(1_000);
+  });
+
+  test.each([{}, { "idempotency-key": crypto.randomUUID() }])(
+    "and is cancelled while its client reads it, is charged for what its client got: %p",
+    async (headers) => {
+      const begun = await streamed("tokens=16000 tps=1000", { headers });
+      await cancel(begun.id);
+      const ended = await settled(begun);
+      const got = await begun.read(Number.POSITIVE_INFINITY);
+      expect(ended).toMatchObject({ status: "cancelled", outcome: "cancelled" });
+      expect(ended.charged).toBeGreaterThan(0);
+      expect(ended.output_tokens).toBeGreaterThanOrEqual(begun.readTokens);
+      expect(ended.output_tokens).toBeLessThanOrEqual(got);
+    },
+  );
+
+  test("and is cancelled after its client has left, is charged for what its client got", async () => {
+    const begun = await streamed("tokens=16000 tps=1000");
+    begun.leave();
+    const left = produced();
+    await until(() => produced() > left + 1_000, 20_000, "more than the client got");
+    await cancel(begun.id);
+    const { output_tokens } = await settled(begun);
+    expect(output_tokens).toBeGreaterThanOrEqual(begun.readTokens);
+    expect(output_tokens).toBeLessThan(left + 500);
+  });
+
+  test("and whose engine breaks, is charged for what its client got", async () => {
+    const begun = await streamed("tokens=3000 tps=1000 error-after=1500");
+    const got = await begun.read(Number.POSITIVE_INFINITY);
+    const ended = await settled(begun);
+    expect(ended).toMatchObject({ status: "failed", outcome: "failed" });
+    expect(ended.output_tokens).toBeGreaterThan(got - 100);
+    expect(ended.output_tokens).toBeLessThanOrEqual(got);
   });
 });
 

@@ -107,7 +107,7 @@ test("a setting of 0 turns it off, and a cap up to the setting needs none of it"
 
 test("what is streamed to its client, and a background response, is asked streamed", async () => {
   expect(await way({ stream: true })).toBe("streamed");
-  const fetched = { asProduced: false, isKept: true, stored: async () => true };
+  const fetched = { asProduced: false, isKept: true, isStreamed: false, delivered: async () => true };
   expect(await way({ more: { fetched } })).toBe("streamed");
 });
 
