@@ -78,7 +78,13 @@ function kept(isLogged: boolean) {
     yield [{ type: "response-start", ...identity }];
     seen.isOver = true;
   }
-  const keeping = { goesOn: isLogged, write() {}, room: async () => {}, end: async () => {} } as unknown as Keeping;
+  const keeping = {
+    goesOn: isLogged,
+    streamsTo() {},
+    write() {},
+    room: async () => {},
+    end: async () => {},
+  } as unknown as Keeping;
   const call = { keepsText: () => true, leave: () => void seen.left++ } as unknown as Call;
   const stream: Primed = { head: [], pending: null, rest: events() };
   return { seen, answer: keptStream(call, stream, options, keeping) };
