@@ -144,13 +144,10 @@ export function inputEstimate(settings = estimateSettings): InputEstimate {
     tokens({ id }, request, bodyBytes, media = mediaOf(request)) {
       const known = models.get(id);
       const ratio = known ? Math.min(ratio_max, known.ratio + 2 * known.spread) : settings.ratio_initial;
-      const text = Math.max(0, bodyBytes - media.bytes);
-      const template = Math.max(templateTokens_upper, Math.ceil(known?.template ?? 0));
-      return Math.max(1, Math.ceil(text * ratio) + media.tokens + template);
+      return upperTokens(ratio, known?.template ?? 0, bodyBytes, media);
     },
     unlearned(tokens, bodyBytes, media) {
-      const text = Math.max(0, bodyBytes - media.bytes);
-      return Math.min(tokens, Math.ceil(text * settings.ratio_initial) + media.tokens + templateTokens_upper);
+      return Math.min(tokens, upperTokens(settings.ratio_initial, 0, bodyBytes, media));
     },
     expected({ id }, media, bodyBytes) {
       const { ratio, template } = models.get(id) ?? unknown;
@@ -166,6 +163,11 @@ export function inputEstimate(settings = estimateSettings): InputEstimate {
 }
 
 const unknown: InputRatio = Object.freeze({ ratio: ratioExpected, spread: 0, bytes: 0, template: templateTokens });
+
+function upperTokens(ratio: number, template: number, bodyBytes: number, media: Media): number {
+  const text = Math.max(0, bodyBytes - media.bytes);
+  return Math.max(1, Math.ceil(text * ratio) + media.tokens + Math.max(templateTokens_upper, Math.ceil(template)));
+}
 
 const textBytes = (bytes: number) => Math.max(0, bytes - frameBytes);
 

@@ -86,7 +86,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
    * not streamed: then it is delivered complete, or begun anew.
    */
   get asProduced(): boolean {
-    return this.#kept.isStream || !this.isRepeatable;
+    return this.isStreamed || !this.isRepeatable;
   }
 
   get isStreamed(): boolean {
@@ -249,8 +249,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
    * to false if neither can be.
    */
   async delivered(): Promise<boolean> {
-    const isStreamed = this.#client?.hasLeft === false;
-    return (await this.#writer?.stored()) || isStreamed;
+    const isRead = this.#client?.hasLeft === false;
+    return (await this.#writer?.stored()) || isRead;
   }
 
   async room(): Promise<void> {
@@ -285,7 +285,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
       if (this.#isEndedElsewhere && this.isKept) await answers.measured(this.requestId, this.#writer!.bytes);
       const wentOn = outcome !== undefined && this.#call.request.signal.aborted;
       // Nobody reads the log of a response that is not streamed: its object is complete.
-      if (this.#isWhole && this.#writer && !this.#kept.isStream) await logs.remove([this.#name]);
+      if (this.#isWhole && this.#writer && !this.isStreamed) await logs.remove([this.#name]);
       if (wentOn && !this.#begun) await answers.writeNote(this.#name, { kind: "detached" });
     } catch (cause) {
       this.#failed(cause);
@@ -323,7 +323,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
    * idempotency key.
    */
   get #hasPart(): boolean {
-    return this.#kept.isStream && this.#call.notes.firstPart_ms !== undefined;
+    return this.isStreamed && this.#call.notes.firstPart_ms !== undefined;
   }
 
   /**

@@ -61,7 +61,7 @@ export function limitRequests(
     findLimitRequest: (id) => find(db, id),
 
     async pageLimitRequests({ organizationId, personId, state, after, limit }) {
-      const rows = await db.query<StoredLimitRequest>(
+      const rows = await db.query<Row>(
         `${reading} where ($1::uuid is null or r.organization_id = $1) and ($2::uuid is null or r.person_id = $2)
            and ($3::text is null or ${stateOf} = $3) and ($4::uuid is null or r.id < $4) order by r.id desc limit $5`,
         [
